@@ -1,0 +1,16 @@
+/** Every route there is. A route that is not listed here is not mounted. */
+import * as deployments from "./deployments.ts";
+import * as organizations from "./organizations.ts";
+import * as projects from "./projects.ts";
+import type { Route } from "./route.ts";
+import * as servers from "./servers.ts";
+import * as system from "./system.ts";
+import * as webhooks from "./webhooks.ts";
+
+export const allRoutes: readonly Route[] = [organizations, servers, projects, deployments, webhooks, system]
+  .flatMap((module) => Object.values(module) as unknown[])
+  .filter(isRoute);
+
+function isRoute(value: unknown): value is Route {
+  return typeof value === "object" && value !== null && "policy" in value;
+}

@@ -1,0 +1,329 @@
+/** Projects: what is built, where it runs, its environment, its hook and its domains. */
+import { z } from "@hono/zod-openapi";
+import { buildStrategies } from "../domain/deployment.ts";
+import { limits } from "../domain/limits.ts";
+import {
+  branch,
+  deleted,
+  hostname,
+  id,
+  idParameter,
+  name,
+  pageQuery,
+  port,
+  relativePath,
+  time,
+} from "./common.ts";
+import { body, data, json, page, route } from "./route.ts";
+
+const repositoryPart = z
+  .string()
+  .max(100)
+  .regex(/^(?![.-])[A-Za-z0-9._-]+$/, "must be letters, digits, dot, dash or underscore");
+
+/** http and https only; a credential in it is refused, since it would end up in logs. */
+const cloneUrl = z
+  .url({ protocol: /^https?$/ })
+  .max(2_000)
+  .refine((value) => {
+    const url = URL.parse(value);
+    return url !== null && url.username === "" && url.password === "" && !/[\p{Cc} ]/u.test(value);
+  }, "must be an http or https URL without user name or password");
+
+export const projectSource = z.strictObject({
+  kind: z.literal("git"),
+  provider: z.literal("git_host").default("git_host"),
+  owner: repositoryPart,
+  repo: repositoryPart,
+  branch: branch.optional().openapi({ description: "Default: the default branch of the repository" }),
+  cloneUrl: cloneUrl.optional(),
+});
+
+/** Run by a shell inside the build or the container: code by design (see docs/security.md). */
+const command = z
+  .string()
+  .min(1)
+  .max(2_000)
+  .regex(/^[^\0\r\n]*$/, "must be one line");
+
+const build = z.strictObject({
+  installCommand: command.optional(),
+  buildCommand: command.optional(),
+  startCommand: command.optional(),
+  outputDirectory: relativePath.optional(),
+  port: port.optional(),
+});
+
+const healthCheck = z.strictObject({
+  path: z
+    .string()
+    .max(500)
+    .regex(/^\/[\x21-\x7e]*$/, "must start with / and have no spaces")
+    .optional(),
+  port: port.optional(),
+  timeoutSeconds: z.number().int().min(1).max(600).optional(),
+});
+
+const resources = z.strictObject({
+  cpus: z.number().min(0.05).max(256).optional(),
+  memoryMB: z.number().int().min(16).max(1_048_576).optional(),
+});
+
+const slug = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/, "must be 1–40 lower-case letters, digits and inner dashes");
+
+const settings = {
+  autoDeploy: z.boolean().optional(),
+  rebuildAllNext: z.boolean().optional(),
+  rootDirectory: relativePath.nullable().optional(),
+  buildStrategy: z.enum(buildStrategies).optional(),
+  build: build.optional(),
+  healthCheck: healthCheck.optional(),
+  updateStrategy: z.enum(["rolling", "recreate"]).nullable().optional(),
+  resources: resources.optional(),
+  rollbackWindow: z.number().int().min(0).max(limits.rollbackWindowMost).optional(),
+};
+
+export const project = z
+  .object({
+    id,
+    name,
+    slug: z.string(),
+    kind: z.literal("app"),
+    serverId: id,
+    source: projectSource,
+    autoDeploy: z.boolean(),
+    rebuildAllNext: z.boolean(),
+    rootDirectory: z.string().nullable(),
+    buildStrategy: z.enum(buildStrategies),
+    build,
+    healthCheck,
+    updateStrategy: z.enum(["rolling", "recreate"]).nullable(),
+    resources,
+    rollbackWindow: z.number(),
+    linked: z.boolean().openapi({ description: "Whether it has a webhook secret of its own" }),
+    activeDeploymentId: id.nullable(),
+    urls: z.array(z.string()),
+    location: z.literal("local"),
+    cloudProjectId: z.null(),
+    createdAt: time,
+  })
+  .openapi("Project");
+
+export const createProject = route(
+  { module: "platform", permission: "project:write" },
+  {
+    method: "post",
+    path: "/api/projects",
+    summary: "Create a project; nothing is deployed yet",
+    request: {
+      body: body(
+        z.strictObject({
+          name,
+          slug: slug.optional().openapi({ description: "Made from the name when absent" }),
+          kind: z.literal("app").default("app"),
+          serverId: id,
+          source: projectSource,
+          ...settings,
+        }),
+      ),
+    },
+    responses: { 201: json("The project", data(project)) },
+  },
+);
+
+export const listProjects = route(
+  { module: "platform", permission: "project:list" },
+  {
+    method: "get",
+    path: "/api/projects",
+    summary: "Projects of the organization",
+    request: { query: pageQuery },
+    responses: { 200: json("Projects", page(project)) },
+  },
+);
+
+export const getProject = route(
+  { module: "platform", permission: "project:read" },
+  {
+    method: "get",
+    path: "/api/projects/{id}",
+    summary: "One project",
+    request: { params: idParameter },
+    responses: { 200: json("The project", data(project)) },
+  },
+);
+
+export const updateProject = route(
+  { module: "platform", permission: "project:write" },
+  {
+    method: "patch",
+    path: "/api/projects/{id}",
+    summary: "Change a project; takes effect with the next deployment",
+    request: {
+      params: idParameter,
+      body: body(z.strictObject({ name: name.optional(), source: projectSource.optional(), ...settings })),
+    },
+    responses: { 200: json("The project", data(project)) },
+  },
+);
+
+export const deleteProject = route(
+  { module: "platform", permission: "project:admin" },
+  {
+    method: "delete",
+    path: "/api/projects/{id}",
+    summary: "Delete a project: its containers stop, volumes stay",
+    description: "`release=1` leaves everything running and only forgets it.",
+    request: { params: idParameter, query: z.object({ release: z.enum(["0", "1"]).default("0") }) },
+    responses: { 200: json("Deleted", deleted) },
+  },
+);
+
+const envKey = z
+  .string()
+  .max(limits.envKeyLength)
+  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be letters, digits and underscores, not starting with a digit");
+
+const envEntry = z.object({ key: z.string(), fingerprint: z.string(), updatedAt: time }).openapi("EnvEntry");
+
+export const getEnv = route(
+  { module: "platform", permission: "project:read" },
+  {
+    method: "get",
+    path: "/api/projects/{id}/env",
+    summary: "Keys and fingerprints of the environment; values are never returned",
+    request: { params: idParameter },
+    responses: { 200: json("Entries, by key", data(z.array(envEntry))) },
+  },
+);
+
+export const putEnv = route(
+  { module: "platform", permission: "project:write" },
+  {
+    method: "put",
+    path: "/api/projects/{id}/env",
+    summary: "Change the environment; takes effect with the next deployment",
+    description: "`set` writes values, `unset` removes keys; keys named in neither stay as they are.",
+    request: {
+      params: idParameter,
+      body: body(
+        z.strictObject({
+          set: z
+            .record(
+              envKey,
+              z
+                .string()
+                .refine(
+                  (value) => new TextEncoder().encode(value).length <= limits.envValueBytes,
+                  `must be at most ${limits.envValueBytes} bytes`,
+                ),
+            )
+            .default({}),
+          unset: z.array(envKey).max(limits.envEntries).default([]),
+        }),
+      ),
+    },
+    responses: { 200: json("Entries, by key", data(z.array(envEntry))) },
+  },
+);
+
+export const linkProject = route(
+  { module: "platform", permission: "project:write" },
+  {
+    method: "post",
+    path: "/api/projects/{id}/link",
+    summary: "Make the project's webhook; its secret is in the answer that made it only",
+    description: "Again: the same hook, no secret. `rotate=1`: a new secret.",
+    request: { params: idParameter, query: z.object({ rotate: z.enum(["0", "1"]).default("0") }) },
+    responses: {
+      200: json(
+        "The hook",
+        data(
+          z.object({
+            webhookUrl: z.string(),
+            webhookSecret: z.string().optional(),
+            registered: z.boolean(),
+            reason: z.string().optional(),
+          }),
+        ),
+      ),
+    },
+  },
+);
+
+export const unlinkProject = route(
+  { module: "platform", permission: "project:write" },
+  {
+    method: "delete",
+    path: "/api/projects/{id}/link",
+    summary: "Remove the project's webhook secret; deliveries signed with it no longer count",
+    request: { params: idParameter },
+    responses: { 200: json("Removed", deleted) },
+  },
+);
+
+const domain = z
+  .object({
+    id,
+    hostname: z.string(),
+    port: port.nullable(),
+    targetPath: z.string().nullable(),
+    redirectTo: z.string().nullable(),
+    url: z.string(),
+    createdAt: time,
+  })
+  .openapi("Domain");
+
+const targetPath = z
+  .string()
+  .max(500)
+  .regex(/^\/[A-Za-z0-9._~/-]*$/, "must start with / and hold letters, digits and ._~/-");
+
+export const listDomains = route(
+  { module: "platform", permission: "project:read" },
+  {
+    method: "get",
+    path: "/api/projects/{id}/domains",
+    summary: "Host names of the project",
+    request: { params: idParameter, query: pageQuery },
+    responses: { 200: json("Domains", page(domain)) },
+  },
+);
+
+export const createDomain = route(
+  { module: "platform", permission: "project:write" },
+  {
+    method: "post",
+    path: "/api/projects/{id}/domains",
+    summary: "Attach a host name; it answers at once when the project is live",
+    request: {
+      params: idParameter,
+      body: body(
+        z.strictObject({
+          hostname,
+          port: port.optional(),
+          targetPath: targetPath.optional(),
+          redirectTo: z
+            .url({ protocol: /^https?$/ })
+            .max(2_000)
+            .refine((value) => !/[\p{Cc} {}]/u.test(value), "must be a plain http or https URL")
+            .optional(),
+        }),
+      ),
+    },
+    responses: { 201: json("The domain", data(domain)) },
+  },
+);
+
+export const deleteDomain = route(
+  { module: "platform", permission: "project:write" },
+  {
+    method: "delete",
+    path: "/api/projects/{id}/domains/{domainId}",
+    summary: "Detach a host name",
+    request: { params: idParameter.extend({ domainId: id }) },
+    responses: { 200: json("Detached", deleted) },
+  },
+);

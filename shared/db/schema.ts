@@ -1,0 +1,348 @@
+/**
+ * Every table, in one file, because a migration is read against the whole. Postgres 15 is the floor: no uuidv7(), no
+ * virtual columns. Columns named `sealed…` hold ciphertext bound to (organization, table, column, row) and are never
+ * returned. Names are camelCase here and snake_case in the database (`casing` of drizzle).
+ */
+import { sql } from "drizzle-orm";
+import {
+  bigint,
+  boolean,
+  customType,
+  index,
+  integer,
+  jsonb,
+  pgSequence,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uniqueIndex,
+} from "drizzle-orm/pg-core";
+import type { DeploymentTrigger, OperationError } from "../domain/deployment.ts";
+import type { Permission, Role } from "../domain/permission.ts";
+import type { BuildSettings, HealthCheck, ProjectSource, Resources } from "../domain/project.ts";
+
+const bytea = customType<{ data: Uint8Array }>({ dataType: () => "bytea" });
+const at = () => timestamp({ withTimezone: true, precision: 3 });
+const createdAt = () => at().notNull().defaultNow();
+
+export const organizations = pgTable("organizations", {
+  id: text().primaryKey(),
+  name: text().notNull(),
+  /** Pushes are attributed to this owner. */
+  primaryOwnerId: text().notNull(),
+  createdAt: createdAt(),
+});
+
+export const users = pgTable("users", {
+  id: text().primaryKey(),
+  email: text().notNull().unique(),
+  name: text().notNull(),
+  /** argon2id in PHC form. */
+  passwordHash: text(),
+  createdAt: createdAt(),
+});
+
+export const memberships = pgTable(
+  "memberships",
+  {
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    userId: text()
+      .notNull()
+      .references(() => users.id),
+    role: text().$type<Role>().notNull(),
+    createdAt: createdAt(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.userId] })],
+);
+
+export const tokens = pgTable(
+  "tokens",
+  {
+    id: text().primaryKey(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    userId: text()
+      .notNull()
+      .references(() => users.id),
+    name: text().notNull(),
+    /** SHA-256 of the token, hex. The token itself is shown once. */
+    hash: text().notNull().unique(),
+    /** null: all that the maker may do. */
+    permissions: jsonb().$type<Permission[] | null>(),
+    projectIds: jsonb().$type<string[] | null>(),
+    serverIds: jsonb().$type<string[] | null>(),
+    expiresAt: at(),
+    lastUsedAt: at(),
+    revokedAt: at(),
+    createdAt: createdAt(),
+  },
+  (table) => [index("tokens_organization").on(table.organizationId, table.createdAt)],
+);
+
+export const servers = pgTable(
+  "servers",
+  {
+    id: text().primaryKey(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    name: text().notNull(),
+    host: text().notNull(),
+    port: integer().notNull(),
+    user: text("ssh_user").notNull(),
+    authKind: text().$type<"key" | "password" | "generated">().notNull(),
+    sealedCredential: text().notNull(),
+    /** OpenSSH public half of a generated key, for a person to install. */
+    publicKey: text(),
+    hostKey: text().notNull(),
+    httpPort: integer().notNull().default(80),
+    httpsPort: integer().notNull().default(443),
+    /** Bumped by every change of address or credential: the pool then drops old connections. */
+    revision: integer().notNull().default(1),
+    /** Bumped by every change of routes; a server refuses a proxy configuration older than the one it has. */
+    proxyRevision: bigint({ mode: "number" }).notNull().default(0),
+    /** Last answers of check and bootstrap. */
+    lastCheck: jsonb().$type<Record<string, unknown> | null>(),
+    bootstrappedAt: at(),
+    createdAt: createdAt(),
+    deletedAt: at(),
+  },
+  (table) => [index("servers_organization").on(table.organizationId, table.createdAt)],
+);
+
+export const projects = pgTable(
+  "projects",
+  {
+    id: text().primaryKey(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    serverId: text()
+      .notNull()
+      .references(() => servers.id),
+    name: text().notNull(),
+    slug: text().notNull(),
+    kind: text().$type<"app">().notNull(),
+    source: jsonb().$type<ProjectSource>().notNull(),
+    /** `owner/repo` in lower case, for matching deliveries; null where the source is not git. */
+    repository: text(),
+    branch: text(),
+    autoDeploy: boolean().notNull().default(true),
+    rebuildAllNext: boolean().notNull().default(false),
+    rootDirectory: text(),
+    buildStrategy: text().notNull().default("auto"),
+    build: jsonb().$type<BuildSettings>().notNull().default({}),
+    healthCheck: jsonb().$type<HealthCheck>().notNull().default({}),
+    updateStrategy: text().$type<"rolling" | "recreate" | null>(),
+    resources: jsonb().$type<Resources>().notNull().default({}),
+    rollbackWindow: integer().notNull().default(5),
+    /** Opaque hint in the registered webhook URL: picks the secret first, never an authority. */
+    hookId: text().unique(),
+    sealedWebhookSecret: text(),
+    activeDeploymentId: text(),
+    createdAt: createdAt(),
+    deletedAt: at(),
+  },
+  (table) => [
+    index("projects_organization").on(table.organizationId, table.createdAt),
+    index("projects_repository").on(table.repository).where(sql`deleted_at is null`),
+    index("projects_server").on(table.serverId),
+    uniqueIndex("projects_slug").on(table.slug).where(sql`deleted_at is null`),
+  ],
+);
+
+export const projectEnv = pgTable(
+  "project_env",
+  {
+    projectId: text()
+      .notNull()
+      .references(() => projects.id),
+    key: text().notNull(),
+    sealedValue: text().notNull(),
+    /** Keyed hash of the value, so that a change shows without showing the value. */
+    fingerprint: text().notNull(),
+    updatedAt: createdAt(),
+  },
+  (table) => [primaryKey({ columns: [table.projectId, table.key] })],
+);
+
+export const domains = pgTable(
+  "domains",
+  {
+    id: text().primaryKey(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    projectId: text()
+      .notNull()
+      .references(() => projects.id),
+    /** Unique on the instance: two projects can never fight over one name. */
+    hostname: text().notNull().unique(),
+    port: integer(),
+    targetPath: text(),
+    redirectTo: text(),
+    createdAt: createdAt(),
+  },
+  (table) => [index("domains_project").on(table.projectId)],
+);
+
+/** Source of fencing tokens: strictly growing over all operations, so that a server can refuse an older owner. */
+export const leaseTokens = pgSequence("lease_tokens");
+
+/** All long work (architecture.md section 4): deployments, bootstraps, clean-ups. Changed only through shared/operations. */
+export const operations = pgTable(
+  "operations",
+  {
+    id: text().primaryKey(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    kind: text().notNull(),
+    /** What it works on (a project, a server). At most one operation of a subject is in flight. */
+    subjectId: text().notNull(),
+    state: text().notNull(),
+    final: boolean().notNull().default(false),
+    inFlight: boolean().notNull().default(false),
+    /** The seq that the next event gets; the first is 1 and there are no gaps. */
+    nextSeq: bigint({ mode: "number" }).notNull().default(1),
+    /** What a new owner needs to go on: offsets of followed logs, chosen names, phase. Written in one transaction with events. */
+    progress: jsonb().$type<Record<string, unknown>>().notNull().default({}),
+    leaseOwner: text(),
+    leaseToken: bigint({ mode: "number" }),
+    leaseUntil: at(),
+    runAfter: at(),
+    attempts: integer().notNull().default(0),
+    cancelRequestedAt: at(),
+    error: jsonb().$type<OperationError | null>(),
+    createdBy: text(),
+    createdAt: createdAt(),
+    startedAt: at(),
+    finishedAt: at(),
+  },
+  (table) => [
+    uniqueIndex("operations_one_in_flight").on(table.subjectId).where(sql`in_flight`),
+    index("operations_open").on(table.runAfter).where(sql`not final`),
+    index("operations_subject").on(table.subjectId, table.createdAt),
+  ],
+);
+
+export const operationEvents = pgTable(
+  "operation_events",
+  {
+    operationId: text()
+      .notNull()
+      .references(() => operations.id, { onDelete: "cascade" }),
+    seq: bigint({ mode: "number" }).notNull(),
+    at: createdAt(),
+    type: text().notNull(),
+    data: jsonb().$type<Record<string, unknown>>().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.operationId, table.seq] })],
+);
+
+/** What a deployment is beyond its operation; `id` is the id of the operation, whose state is the deployment's status. */
+export const deployments = pgTable(
+  "deployments",
+  {
+    id: text()
+      .primaryKey()
+      .references(() => operations.id),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    projectId: text()
+      .notNull()
+      .references(() => projects.id),
+    serverId: text()
+      .notNull()
+      .references(() => servers.id),
+    trigger: text().$type<DeploymentTrigger>().notNull(),
+    branch: text(),
+    /** `before` of the push, for telling a duplicate. */
+    beforeSha: text(),
+    commitSha: text(),
+    commitMessage: text(),
+    /** Everything it was built and released with, taken when it starts: later changes of the project do not reach it. */
+    config: jsonb().$type<Record<string, unknown> | null>(),
+    /** Environment of then, sealed as one value. */
+    sealedEnv: text(),
+    imageId: text(),
+    artifact: text().$type<"kept" | "none">().notNull().default("none"),
+    /** How a rollback was made. */
+    mode: text().$type<"image" | "rebuild" | null>(),
+    /** Loopback port of the running container on the server. */
+    hostPort: integer(),
+    containerPort: integer(),
+    urls: jsonb().$type<string[]>().notNull().default([]),
+    phases: jsonb().$type<Record<string, number>>().notNull().default({}),
+    pinned: boolean().notNull().default(false),
+    rollbackOf: text(),
+    deliveryId: text(),
+    createdAt: createdAt(),
+  },
+  (table) => [
+    index("deployments_organization").on(table.organizationId, table.id),
+    index("deployments_project").on(table.projectId, table.id),
+    uniqueIndex("deployments_host_port").on(table.serverId, table.hostPort).where(sql`host_port is not null`),
+  ],
+);
+
+/** The delivery inbox (decisions.md section 5). One row per organization with a matching project, else one without. */
+export const webhookDeliveries = pgTable(
+  "webhook_deliveries",
+  {
+    id: text().primaryKey(),
+    provider: text().notNull(),
+    /** X-Provider-Delivery, or the SHA-256 of the body. */
+    deliveryId: text().notNull(),
+    organizationId: text().references(() => organizations.id),
+    event: text(),
+    headers: jsonb().$type<Record<string, string>>().notNull(),
+    body: bytea().notNull(),
+    status: text().$type<"received" | "claimed" | "done" | "failed" | "ignored">().notNull(),
+    verdict: text(),
+    reason: text(),
+    /** Every project that was looked at: matched or the reason for the skip, and the deployment. */
+    outcomes: jsonb().$type<Record<string, unknown>[]>().notNull().default([]),
+    attempts: integer().notNull().default(0),
+    leaseUntil: at(),
+    receivedAt: createdAt(),
+    finishedAt: at(),
+  },
+  (table) => [
+    uniqueIndex("webhook_deliveries_claim").on(
+      table.provider,
+      table.deliveryId,
+      sql`coalesce(organization_id, '')`,
+    ),
+    index("webhook_deliveries_organization").on(table.organizationId, table.id),
+    index("webhook_deliveries_open")
+      .on(table.receivedAt)
+      .where(sql`status in ('received', 'claimed', 'failed')`),
+  ],
+);
+
+export const auditEntries = pgTable(
+  "audit_entries",
+  {
+    id: text().primaryKey(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    userId: text(),
+    credentialId: text(),
+    sourceIp: text(),
+    requestId: text(),
+    action: text().notNull(),
+    resourceKind: text().notNull(),
+    resourceId: text().notNull(),
+    /** Names of the fields that changed; never values of secrets. */
+    fields: jsonb().$type<string[]>().notNull().default([]),
+    createdAt: createdAt(),
+  },
+  (table) => [index("audit_organization").on(table.organizationId, table.id)],
+);

@@ -1,0 +1,46 @@
+/**
+ * Every bound of the product, in one place, each with its reason. Out of range is refused, never silently clamped
+ * (decisions.md section 1). Units stand last in the names.
+ */
+export const limits = {
+  /** Names of things that people give. */
+  nameLength: 100,
+  /** JSON bodies; nothing that the API takes as JSON needs more. */
+  jsonBodyBytes: 1_048_576,
+  /** Webhook bodies: "5 MB" of the spec, meant as MiB so that every 5·10⁶ body passes. */
+  webhookBodyBytes: 5_242_880,
+  /** POST /api/webhooks/:provider, exact, per source address (spec.md "Limits"). */
+  webhookPerMinute: 120,
+  /** Authenticated API, per token, unless SLIPWAY_API_LIMIT says otherwise. */
+  apiPerMinute: 1_200,
+  /** Distinct secrets tried for one delivery: bounds the work an unsigned request can cause. */
+  webhookSecretsTried: 16,
+  pageDefault: 50,
+  pageMost: 200,
+  envKeyLength: 256,
+  envValueBytes: 65_536,
+  envEntries: 500,
+  /** A lease outlives three missed heartbeats (architecture.md section 4). */
+  leaseMs: 30_000,
+  heartbeatMs: 10_000,
+  /** One line of a log; the rest of a longer one is cut and said so. */
+  logLineBytes: 16_384,
+  /** Comments on an idle stream, so that proxies keep it open. */
+  streamCommentMs: 15_000,
+  /** How often an open stream asks again whether its reader may still read. */
+  streamRecheckMs: 10_000,
+  /** Life of the token between edge and functions. */
+  identitySeconds: 60,
+  /** How long a request waits for a module before the edge answers 502. Streams are not bound by it once open. */
+  forwardMs: 60_000,
+  /** Builds and fetches have a hard end, so that nothing is in flight for ever. */
+  fetchMs: 10 * 60_000,
+  buildMs: 60 * 60_000,
+  healthTimeoutSeconds: 60,
+  /** A server that cannot be reached for this long fails the operation that needs it. */
+  serverLostMs: 60_000,
+  /** Time an old container has to finish its requests after the switch. */
+  drainMs: 10_000,
+  rollbackWindow: 5,
+  rollbackWindowMost: 50,
+} as const;

@@ -1,0 +1,28 @@
+/**
+ * The queue between ingress and runners. A message is a nudge that carries ids only; the row in Postgres is the
+ * authority. Adapters: pg-boss (self-hosted), SQS FIFO (cloud); one contract suite runs on both.
+ */
+export type QueueName = "deploy" | "platform";
+
+export interface QueueMessage {
+  operationId: string;
+}
+
+export interface Queue {
+  /**
+   * Delivers at least once. Messages of one `group` are handled in order, one at a time. `dedupe` equal to that of a
+   * message sent within the last five minutes may be swallowed.
+   */
+  send(
+    queue: QueueName,
+    message: QueueMessage,
+    options: { group: string; dedupe: string; delaySeconds?: number },
+  ): Promise<void>;
+  /** Handles messages until the signal aborts. A handler that throws gets the message again with backoff, five times at most. */
+  consume(
+    queue: QueueName,
+    handler: (message: QueueMessage, context: { attempt: number; signal: AbortSignal }) => Promise<void>,
+    options: { concurrency: number; signal: AbortSignal },
+  ): Promise<void>;
+  close(): Promise<void>;
+}
