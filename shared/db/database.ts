@@ -2,8 +2,9 @@
  * The database as use cases see it: drizzle's Postgres dialect, whatever driver lies under it. Opened in
  * shared/adapters/postgres.ts; nothing else in the product knows the driver.
  */
-import type { PgDatabase, PgQueryResultHKT, PgTransaction } from "drizzle-orm/pg-core";
+
 import type { ExtractTablesWithRelations } from "drizzle-orm";
+import type { PgDatabase, PgQueryResultHKT, PgTransaction } from "drizzle-orm/pg-core";
 import type * as schema from "./schema.ts";
 
 type Schema = typeof schema;
