@@ -1,0 +1,153 @@
+/**
+ * What the edge says to a function about a caller: an EdDSA token of 60 s, for one function and for exactly one
+ * request (method, path with query, body), usable once. Functions hold public keys only, so a function that is broken
+ * into cannot speak for anybody. Rejected: a shared secret (every function could then sign) and mutual TLS (it proves
+ * the edge, not the caller).
+ */
+import {
+  type CryptoKey,
+  exportPKCS8,
+  exportSPKI,
+  generateKeyPair,
+  importPKCS8,
+  importSPKI,
+  jwtVerify,
+  SignJWT,
+} from "jose";
+import { limits } from "../domain/limits.ts";
+import { isPermission } from "../domain/permission.ts";
+import type { Identity } from "../domain/principal.ts";
+import { Refusal } from "../domain/refusal.ts";
+import { type Bytes, sha256Hex } from "./bytes.ts";
+
+const algorithm = "EdDSA";
+const issuer = "slipway-edge";
+/** Clocks of two hosts are never quite the same. */
+const skewSeconds = 5;
+/** One token a request, each remembered for about a minute: enough for 1,500 requests a second. */
+const rememberedTokens = 100_000;
+
+/** The request that a token is for. `body` is what is sent, empty when there is none; at most 1 MB by the edge's cap. */
+export interface SignedRequest {
+  method: string;
+  /** Path with query, as it is sent. */
+  path: string;
+  body: Bytes;
+}
+
+export interface IdentitySigner {
+  sign(audience: string, request: SignedRequest, identity: Identity): Promise<string>;
+}
+
+export interface IdentityVerifier {
+  /** Throws a `Refusal` (401) unless the token holds for exactly this request and was never shown before. */
+  verify(token: string, request: SignedRequest): Promise<Identity>;
+}
+
+/** A fresh pair: `privateKey` (PKCS 8) for the edge, `publicKey` (SPKI) for functions. */
+export async function makeIdentityKeys(): Promise<{ kid: string; privateKey: string; publicKey: string }> {
+  const pair = await generateKeyPair(algorithm, { extractable: true });
+  const publicKey = await exportSPKI(pair.publicKey);
+  const kid = (await sha256Hex(publicKey)).slice(0, 16);
+  return { kid, privateKey: await exportPKCS8(pair.privateKey), publicKey };
+}
+
+export async function createIdentitySigner(
+  key: { kid: string; privateKey: string },
+  now: () => number = Date.now,
+): Promise<IdentitySigner> {
+  const imported = await importPKCS8(key.privateKey, algorithm);
+  return {
+    async sign(audience, request, identity) {
+      const issuedAt = Math.floor(now() / 1000);
+      const bodyHash = await sha256Hex(request.body);
+      return new SignJWT({ identity, method: request.method, path: request.path, bodyHash })
+        .setProtectedHeader({ alg: algorithm, kid: key.kid })
+        .setIssuer(issuer)
+        .setAudience(audience)
+        .setSubject(identity.userId)
+        .setJti(crypto.randomUUID())
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(issuedAt + limits.identitySeconds)
+        .sign(imported);
+    },
+  };
+}
+
+export async function createIdentityVerifier(
+  options: { audience: string; keys: readonly { kid: string; publicKey: string }[] },
+  now: () => number = Date.now,
+): Promise<IdentityVerifier> {
+  const keys = new Map<string, CryptoKey>();
+  for (const key of options.keys) keys.set(key.kid, await importSPKI(key.publicKey, algorithm));
+  const once = createOnce(now);
+
+  return {
+    async verify(token, request) {
+      const verified = await jwtVerify(token, (header) => known(keys, header.kid), {
+        algorithms: [algorithm],
+        issuer,
+        audience: options.audience,
+        requiredClaims: ["sub", "exp", "iat", "jti"],
+        clockTolerance: skewSeconds,
+        maxTokenAge: limits.identitySeconds,
+        currentDate: new Date(now()),
+      }).catch((cause: unknown) => {
+        throw refused(cause);
+      });
+      const claims = verified.payload;
+      if (claims["method"] !== request.method || claims["path"] !== request.path)
+        throw refused("other request");
+      if (claims["bodyHash"] !== (await sha256Hex(request.body))) throw refused("other body");
+      const identity = claims["identity"];
+      if (!isIdentity(identity) || identity.userId !== claims.sub) throw refused("no identity");
+      if (!once(claims.jti ?? "")) throw refused("shown before");
+      return identity;
+    },
+  };
+}
+
+function known(keys: ReadonlyMap<string, CryptoKey>, kid: string | undefined): CryptoKey {
+  const key = keys.get(kid ?? "");
+  if (key === undefined) throw new Error("signed with a key that is not known here");
+  return key;
+}
+
+/** True the first time a token is shown. Bounded: the oldest is forgotten, which is also the first to expire. */
+function createOnce(now: () => number): (jti: string) => boolean {
+  const lifeMs = (limits.identitySeconds + 2 * skewSeconds) * 1000;
+  const seen = new Map<string, number>();
+  return (jti) => {
+    for (const [each, at] of seen) {
+      if (seen.size <= rememberedTokens && at > now() - lifeMs) break;
+      seen.delete(each);
+    }
+    if (seen.has(jti)) return false;
+    seen.set(jti, now());
+    return true;
+  };
+}
+
+function isIdentity(value: unknown): value is Identity {
+  if (typeof value !== "object" || value === null) return false;
+  const { organizationId, userId, credentialId, permissions, projectIds, serverIds, sourceIp, requestId } =
+    value as Record<string, unknown>;
+  const texts = [organizationId, userId, credentialId, sourceIp, requestId];
+  return (
+    texts.every((text) => typeof text === "string") &&
+    isTexts(permissions) &&
+    permissions.every(isPermission) &&
+    [projectIds, serverIds].every((ids) => ids === null || isTexts(ids))
+  );
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
+}
+
+/** One sentence for every reason: what exactly did not hold is for the log. */
+function refused(cause: unknown): Refusal {
+  return new Refusal("unauthenticated", "unauthenticated", "This request does not come from the edge.", {
+    cause,
+  });
+}

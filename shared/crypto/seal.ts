@@ -1,0 +1,150 @@
+/**
+ * Secrets at rest: AES-256-GCM, bound to their place (organization, table, column, row) and to a class of keys, so
+ * that a ciphertext moved to another row, column or organization does not open. The first key of a ring seals, every
+ * key of it opens: rotation is a new key in front. A module gets the rings it needs and no other.
+ * Rejected: one key for everything (the edge would hold the SSH keys) and JWE (the header says nothing that we need).
+ */
+import type { CryptoKey } from "jose";
+import { Refusal } from "../domain/refusal.ts";
+import { type Bytes, fromBase64, toBase64url, toHex, utf8 } from "./bytes.ts";
+
+export const keyClasses = [
+  "webhook",
+  "server",
+  "destination",
+  "notify",
+  "env",
+  "git",
+  "registry",
+  "cloud",
+  "mail",
+  "idempotency",
+] as const;
+export type KeyClass = (typeof keyClasses)[number];
+
+export interface SealKey {
+  /** Letters, digits, dash and underscore; stands in every value that the key has sealed. */
+  kid: string;
+  /** 32 bytes as base64. */
+  key: string;
+}
+
+export type KeyRings = Partial<Record<KeyClass, readonly SealKey[]>>;
+
+/** Where a secret lies. `row` is the id of its row (and whatever else makes it one). */
+export interface Place {
+  organizationId: string;
+  table: string;
+  column: string;
+  row: string;
+}
+
+export interface Sealer {
+  /** Refuses (400) a plaintext that itself looks sealed. */
+  seal(keyClass: KeyClass, place: Place, plaintext: string): Promise<string>;
+  /** Throws `SealBroken` when it was not sealed for exactly this class and place, or was changed since. */
+  open(keyClass: KeyClass, place: Place, sealed: string): Promise<string>;
+}
+
+/** A stored secret does not open: tampered with, moved, or its key is gone. A bug or an attack, never a user's mistake. */
+export class SealBroken extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "SealBroken";
+  }
+}
+
+const ivBytes = 12;
+const form = /^sealed:v1:([a-z]+):([A-Za-z0-9_-]{1,64}):([A-Za-z0-9_-]+)$/;
+
+export function looksSealed(value: string): boolean {
+  return /^\s*sealed:v\d+:/i.test(value);
+}
+
+export function createSealer(rings: KeyRings): Sealer {
+  for (const ring of Object.values(rings)) for (const each of ring) checkKey(each);
+  const imported = new Map<string, Promise<CryptoKey>>();
+
+  const keyOf = (keyClass: KeyClass, each: SealKey): Promise<CryptoKey> => {
+    const name = `${keyClass}:${each.kid}`;
+    const known = imported.get(name);
+    if (known !== undefined) return known;
+    const key = crypto.subtle.importKey("raw", fromBase64(each.key), "AES-GCM", false, [
+      "encrypt",
+      "decrypt",
+    ]);
+    imported.set(name, key);
+    return key;
+  };
+
+  return {
+    async seal(keyClass, place, plaintext) {
+      if (looksSealed(plaintext)) {
+        throw new Refusal("validation", "sealed_input", "A value must not start with `sealed:v`.");
+      }
+      const ring = rings[keyClass];
+      const first = ring?.[0];
+      if (first === undefined) throw new Error(`no key of the class ${keyClass} is held here`);
+      const iv = crypto.getRandomValues(new Uint8Array(ivBytes));
+      const bound = { name: "AES-GCM", iv, additionalData: bind(keyClass, first.kid, place) };
+      const sealed = await crypto.subtle.encrypt(bound, await keyOf(keyClass, first), utf8(plaintext));
+      return `sealed:v1:${keyClass}:${first.kid}:${toBase64url(join(iv, new Uint8Array(sealed)))}`;
+    },
+
+    async open(keyClass, place, sealed) {
+      const [, ofClass, kid, content] = form.exec(sealed) ?? [];
+      if (kid === undefined || content === undefined)
+        throw new SealBroken("a stored secret is not in sealed form");
+      if (ofClass !== keyClass) throw new SealBroken("a stored secret is of another class");
+      const key = rings[keyClass]?.find((each) => each.kid === kid);
+      if (key === undefined) throw new SealBroken(`no key ${kid} of the class ${keyClass} is held here`);
+      const bytes = fromBase64(content);
+      const bound = {
+        name: "AES-GCM",
+        iv: bytes.slice(0, ivBytes),
+        additionalData: bind(keyClass, kid, place),
+      };
+      try {
+        const plain = await crypto.subtle.decrypt(bound, await keyOf(keyClass, key), bytes.slice(ivBytes));
+        return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(plain);
+      } catch (cause) {
+        throw new SealBroken(`a secret in ${place.table}.${place.column} does not open`, { cause });
+      }
+    },
+  };
+}
+
+/**
+ * Keyed hash of a value, so that a change shows without showing the value. `context` (the row, the key) keeps equal
+ * values of different places from looking equal. 32 hex digits.
+ */
+export async function fingerprint(value: string, key: string, context = ""): Promise<string> {
+  const algorithm = { name: "HMAC", hash: "SHA-256" };
+  const imported = await crypto.subtle.importKey("raw", fromBase64(key), algorithm, false, ["sign"]);
+  const content = utf8(JSON.stringify(["slipway:fingerprint:v1", context, value]));
+  const mac = new Uint8Array(await crypto.subtle.sign("HMAC", imported, content));
+  return toHex(mac).slice(0, 32);
+}
+
+/** A fresh key of 32 bytes, as base64. */
+export function makeSealKey(): string {
+  return btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))));
+}
+
+function checkKey(key: SealKey): void {
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(key.kid)) throw new Error("the id of a sealing key has a wrong form");
+  if (fromBase64(key.key).length !== 32) throw new Error(`the sealing key ${key.kid} is not 32 bytes long`);
+}
+
+/** JSON keeps the parts apart: no two places have the same spelling. */
+function bind(keyClass: KeyClass, kid: string, place: Place): Bytes {
+  const { organizationId, table, column, row } = place;
+  return utf8(JSON.stringify(["slipway:sealed:v1", keyClass, kid, organizationId, table, column, row]));
+}
+
+function join(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const joined = new Uint8Array(first.length + second.length);
+  joined.set(first);
+  joined.set(second, first.length);
+  return joined;
+}
