@@ -1,0 +1,37 @@
+/**
+ * Where each sealed column lies: who seals and who opens must name the same place, and they are different modules
+ * (platform seals, edge and deploy open). Names are those of the database.
+ */
+export interface SealedPlace {
+  organizationId: string;
+  table: string;
+  column: string;
+  row: string;
+}
+
+interface Owned {
+  id: string;
+  organizationId: string;
+}
+
+/** Class `server`: JSON of a `ShellCredential`. */
+export function credentialPlace(server: Owned): SealedPlace {
+  return {
+    organizationId: server.organizationId,
+    table: "servers",
+    column: "sealed_credential",
+    row: server.id,
+  };
+}
+
+/** Class `webhook`: the secret with which the git host signs. */
+export function webhookSecretPlace(project: Owned): SealedPlace {
+  const { organizationId, id } = project;
+  return { organizationId, table: "projects", column: "sealed_webhook_secret", row: id };
+}
+
+/** Class `env`: one value of the environment. Neither part of the row's key can hold a slash. */
+export function envValuePlace(project: Owned, key: string): SealedPlace {
+  const { organizationId, id } = project;
+  return { organizationId, table: "project_env", column: "sealed_value", row: `${id}/${key}` };
+}

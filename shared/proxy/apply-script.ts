@@ -1,0 +1,45 @@
+/**
+ * The one script that gives a server its proxy configuration: under a lock it refuses what is older than what the
+ * server has, hands the configuration to the proxy, and keeps it for the next boot only after the proxy took it. All
+ * that varies arrives as arguments and on standard input. Rejected: writing the file first (a configuration that the
+ * proxy refuses would be served after the next reboot).
+ */
+import { adminSocket } from "./configuration.ts";
+
+/** Everything about the proxy on a server. Readable by the proxy's own user, writable by root only. */
+export const proxyDirectory = "/var/lib/slipway/caddy";
+
+/** What the script says in its first line. */
+export type ApplyVerdict = "applied" | "superseded" | "fenced" | "busy" | "down" | "refused";
+
+/** `$1` revision, `$2` fence file or empty, `$3` fence token; the configuration on standard input. */
+export const applyScript = `
+umask 022
+revision=$1 fence_file=$2 fence_token=$3 dir=${proxyDirectory} socket=${adminSocket}
+number() { case $1 in ''|*[!0-9]*) echo 0 ;; *) echo "$1" ;; esac; }
+mkdir -p "$dir" && chmod 711 /var/lib/slipway && exec 9>"$dir/lock" || exit 1
+flock -w 10 9 || { echo busy; exit 0; }
+if [ -n "$fence_file" ]; then
+  fence=$(number "$(cat "$fence_file" 2>/dev/null)")
+  [ "$fence" -le "$fence_token" ] || { echo fenced; exit 0; }
+fi
+stored=$(number "$(cat "$dir/revision" 2>/dev/null)")
+[ "$stored" -le "$revision" ] || { echo superseded; exit 0; }
+[ -S "$socket" ] && command -v curl >/dev/null || { echo down; exit 0; }
+cat >"$dir/caddy.json.next" || exit 1
+code=$(curl -sS --max-time 10 --unix-socket "$socket" -o "$dir/reply" -w '%{http_code}' \\
+  -H 'Content-Type: application/json' --data-binary "@$dir/caddy.json.next" http://localhost/load 2>/dev/null)
+curl_status=$?
+if [ "$code" = 200 ]; then
+  sync "$dir/caddy.json.next"
+  mv "$dir/caddy.json.next" "$dir/caddy.json" && echo "$revision" >"$dir/revision.next" \\
+    && mv "$dir/revision.next" "$dir/revision" || exit 1
+  echo applied
+elif [ "$curl_status" = 7 ]; then
+  echo down
+else
+  echo refused
+  head -c 500 "$dir/reply" 2>/dev/null
+fi
+rm -f "$dir/caddy.json.next" "$dir/reply"
+`;

@@ -1,0 +1,134 @@
+/**
+ * The proxy's whole configuration as a pure function of what should be served (decision 0003). Two listeners: one for
+ * plain http, which also sends the names with certificates on to https, and one for TLS, which exists only while a name
+ * needs it (Caddy would otherwise serve plain http on 443). Rejected: a Caddyfile (a second language with its own
+ * quoting), Caddy's own redirects (they do not know the public port behind a NAT).
+ */
+import { servedOverTls } from "./address.ts";
+
+export interface RoutedHostname {
+  hostname: string;
+  /** Send every request there instead, for good; an address without a path keeps the path of the request. */
+  redirectTo?: string | undefined;
+  /** Put in front of the path of every request to the app. */
+  targetPath?: string | undefined;
+}
+
+export interface DesiredRoute {
+  projectId: string;
+  hostnames: readonly RoutedHostname[];
+  /** Loopback port of the active container. */
+  upstreamPort: number;
+}
+
+export interface ProxyOptions {
+  /** Directory URL of the certificate authority. Default: the proxy's own choice (Let's Encrypt). */
+  acmeDirectory?: string | undefined;
+  /** The public port of https, for redirects. Default 443. */
+  publicHttpsPort?: number;
+  /** Where the proxy listens; other ports than 80 and 443 are for tests. */
+  httpPort?: number;
+  httpsPort?: number;
+  adminSocket?: string;
+}
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+type JsonObject = { [key: string]: Json };
+
+/** The unix socket of the proxy's admin interface on every server. */
+export const adminSocket = "/run/slipway/caddy-admin.sock";
+
+export function proxyConfiguration(routes: readonly DesiredRoute[], options: ProxyOptions = {}): JsonObject {
+  const { httpPort = 80, httpsPort = 443, publicHttpsPort = 443 } = options;
+  const all = routes.flatMap((route) =>
+    route.hostnames.map((name) => ({ ...name, port: route.upstreamPort })),
+  );
+  const sorted = all.sort((a, b) => (a.hostname < b.hostname ? -1 : 1));
+  const secure = sorted.filter((name) => servedOverTls(name.hostname));
+  const plain = sorted.filter((name) => !servedOverTls(name.hostname));
+  const http = {
+    listen: [`:${httpPort}`],
+    protocols: ["h1", "h2"],
+    automatic_https: { disable: true },
+    routes: [...plain.map(hostRoute), ...toHttps(secure, publicHttpsPort), notDeployed],
+  };
+  const https = {
+    listen: [`:${httpsPort}`],
+    protocols: ["h1", "h2"],
+    automatic_https: { disable_redirects: true },
+    routes: [...secure.map(hostRoute), notDeployed],
+  };
+  return {
+    // An admin socket answers 403 to every host that is not listed; nothing is kept beside our own file.
+    admin: {
+      listen: `unix/${options.adminSocket ?? adminSocket}`,
+      origins: ["localhost"],
+      config: { persist: false },
+    },
+    apps: {
+      http: {
+        http_port: httpPort,
+        https_port: httpsPort,
+        servers: { http, ...(secure.length > 0 ? { https } : {}) },
+      },
+      ...(secure.length > 0 ? tls(options.acmeDirectory) : {}),
+    },
+  };
+}
+
+function hostRoute(name: RoutedHostname & { port: number }): JsonObject {
+  return {
+    match: [{ host: [name.hostname] }],
+    handle: name.redirectTo === undefined ? toApp(name.port, name.targetPath) : [redirect(name.redirectTo)],
+    terminal: true,
+  };
+}
+
+function toApp(port: number, targetPath: string | undefined): Json[] {
+  const prefix = (targetPath ?? "").replace(/\/+$/, "");
+  const rewrite = prefix === "" ? [] : [{ handler: "rewrite", uri: `${prefix}{http.request.uri}` }];
+  // Tries again for a moment while nothing listens: an engine that restarts its container costs time, not requests.
+  const proxy = {
+    handler: "reverse_proxy",
+    upstreams: [{ dial: `127.0.0.1:${port}` }],
+    load_balancing: { try_duration: "2s", try_interval: "100ms" },
+  };
+  return [...rewrite, proxy];
+}
+
+function redirect(to: string): JsonObject {
+  const url = new URL(to);
+  const bare = url.pathname === "/" && url.search === "" && url.hash === "";
+  const location = bare ? `${url.origin}{http.request.uri}` : url.href;
+  return { handler: "static_response", status_code: 308, headers: { Location: [location] } };
+}
+
+function toHttps(secure: readonly RoutedHostname[], publicHttpsPort: number): Json[] {
+  if (secure.length === 0) return [];
+  const port = publicHttpsPort === 443 ? "" : `:${publicHttpsPort}`;
+  const location = `https://{http.request.host}${port}{http.request.uri}`;
+  return [
+    {
+      match: [{ host: secure.map((name) => name.hostname) }],
+      handle: [{ handler: "static_response", status_code: 308, headers: { Location: [location] } }],
+      terminal: true,
+    },
+  ];
+}
+
+const notDeployed: JsonObject = {
+  handle: [
+    {
+      handler: "static_response",
+      status_code: 404,
+      headers: { "Content-Type": ["text/plain; charset=utf-8"] },
+      body: "Nothing is deployed under this name.\n",
+    },
+  ],
+};
+
+function tls(acmeDirectory: string | undefined): JsonObject {
+  if (acmeDirectory === undefined) return {};
+  const issuers = [{ module: "acme", ca: acmeDirectory }];
+  return { tls: { automation: { policies: [{ issuers }] } } };
+}
