@@ -12,7 +12,7 @@ const algorithmsOfType: Readonly<Record<string, readonly ServerHostKeyAlgorithm[
   "ecdsa-sha2-nistp256": ["ecdsa-sha2-nistp256"],
   "ecdsa-sha2-nistp384": ["ecdsa-sha2-nistp384"],
   "ecdsa-sha2-nistp521": ["ecdsa-sha2-nistp521"],
-  "ssh-rsa": ["rsa-sha2-512", "rsa-sha2-256"] as unknown as ServerHostKeyAlgorithm[],
+  "ssh-rsa": ["rsa-sha2-512", "rsa-sha2-256"],
 };
 
 /** What to offer when no key is pinned yet; the strongest first, so that this is the one a person confirms. */

@@ -41,16 +41,32 @@ export interface ShellCommand {
 export interface ShellResult {
   /** Exit status; a command killed by a signal has 128 + n. */
   code: number;
+  /** Decoded as UTF-8. */
   stdout: string;
+  /** The same, byte for byte. */
+  stdoutBytes: Uint8Array;
+  stderr: string;
+}
+
+/** How a stream ended: the generator's return value. */
+export interface ShellStreamEnd {
+  code: number;
+  /** The last 64 KiB of it. */
   stderr: string;
 }
 
 export interface Shell {
   /** Runs to the end and answers whatever exit status it has. Throws `ShellFailure` when the far side could not be asked. */
   run(target: ShellTarget, command: ShellCommand): Promise<ShellResult>;
-  /** The same, on the connection for long streams: stdout in chunks as they arrive. Ending the iteration closes the channel. */
-  stream(target: ShellTarget, command: ShellCommand): AsyncIterable<Uint8Array>;
-  /** Writes a file atomically (temporary name beside it, then rename) with `mode`; makes parent directories 0700. */
+  /**
+   * The same, on the connection for long streams: stdout in chunks as they arrive, and the exit as the generator's return
+   * value (`for await` ignores it). Ending the iteration closes the channel. `maxOutputBytes` does not apply.
+   */
+  stream(target: ShellTarget, command: ShellCommand): AsyncGenerator<Uint8Array, ShellStreamEnd, undefined>;
+  /**
+   * Writes a file atomically (temporary name beside it, 0600 from the start, then rename) with `mode`; makes parent
+   * directories 0700. What a cut connection left incomplete never takes the name.
+   */
   upload(target: ShellTarget, file: ShellUpload): Promise<void>;
   /** The host key that an address presents, without offering any credential. */
   probeHostKey(address: { host: string; port: number; deadlineMs: number }): Promise<HostKey>;
@@ -79,7 +95,7 @@ export interface HostKey {
 }
 
 export type ShellFailureReason =
-  | "unreachable" // no TCP connection, or no answer in time
+  | "unreachable" // no TCP connection, no SSH, no session on it: nothing was run
   | "host_key_changed" // refused before any credential was offered
   | "authentication" // the server refused the credential
   | "connection_lost" // after it had started: the outcome is unknown

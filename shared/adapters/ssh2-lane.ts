@@ -1,0 +1,356 @@
+/**
+ * The connections to one server for one kind of work: at most one in use, its channels handed out first come, first served.
+ * The limit of channels is found, not configured: sshd answers "open failed" above its MaxSessions, which lowers the limit and puts the
+ * command back where it stood. After some failed connects in a row it fails at once for a while with the same reason (breaker), so that
+ * a dead server costs its callers nothing. Rejected: a connection a command (peers left sessions behind) and a fixed limit.
+ */
+import type { ClientChannel } from "ssh2";
+import { ShellFailure, type ShellTarget } from "../ports/shell.ts";
+import type { Connection } from "./ssh2-connection.ts";
+import { terminate } from "./ssh2-execution.ts";
+
+export interface LaneOptions {
+  connect: (target: ShellTarget, signal: AbortSignal) => Promise<Connection>;
+  /** Channels on one connection until a server says less; MaxSessions of OpenSSH is 10 unless configured. */
+  channelLimit: number;
+  idleMs: number;
+  /** How long an ended channel may stay unconfirmed before its connection is given up. */
+  stuckChannelMs: number;
+  /** After a refused channel, until the limit may rise by one again. */
+  limitRecoveryMs: number;
+  /** The first pause after a failed connect; it doubles, with jitter. */
+  reconnectBaseMs: number;
+  failuresUntilOpen: number;
+  breakerOpenMs: number;
+  nowMs: () => number;
+  /** 0 ≤ x < 1 */
+  random: () => number;
+}
+
+interface Pooled {
+  connection: Connection;
+  revision: string;
+  open: number;
+  limit: number;
+  stuck: number;
+  refusedAtMs: number;
+  retired: boolean;
+}
+
+interface Waiter {
+  target: ShellTarget;
+  order: number;
+  grant: (pooled: Pooled) => void;
+  refuse: (reason: Error) => void;
+}
+
+interface Breaker {
+  revision: string;
+  failures: number;
+  notBeforeMs: number;
+  reason: ShellFailure | undefined;
+}
+
+/** A fresh connection is tried this often when one loses a channel before the command was sent. */
+const freshStarts = 2;
+
+export class Ssh2Lane {
+  readonly #options: LaneOptions;
+  readonly #all = new Set<Pooled>();
+  readonly #waiting: Waiter[] = [];
+  readonly #shutdown = new AbortController();
+  #current: Pooled | undefined;
+  #connecting = false;
+  #breaker: Breaker = { revision: "", failures: 0, notBeforeMs: 0, reason: undefined };
+  #nextOrder = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+  }
+
+  /** A channel on which `line` was started. The slot is given back when the server confirms that the channel is closed. */
+  async open(target: ShellTarget, line: string, signal: AbortSignal): Promise<ClientChannel> {
+    const order = this.#nextOrder++;
+    for (let fresh = 0; ; ) {
+      const pooled = await this.#slot(target, order, signal);
+      const outcome = await this.#start(pooled, line, signal);
+      if (typeof outcome === "object") {
+        return outcome;
+      }
+      if (outcome === "no_connection" && ++fresh > freshStarts) {
+        throw new ShellFailure("unreachable", "The server takes the connection but opens no session on it.");
+      }
+    }
+  }
+
+  counts(): { connections: number; channels: number } {
+    return { connections: this.#all.size, channels: [...this.#all].reduce((sum, pooled) => sum + pooled.open, 0) };
+  }
+
+  /** Ends everything: waiting commands are refused, running ones lose their connection. Resolves when all sockets are gone. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#shutdown.abort(closedHere());
+    for (const waiter of this.#waiting.splice(0)) {
+      waiter.refuse(closedHere());
+    }
+    const closing = [...this.#all].map((pooled) => {
+      pooled.connection.end();
+      return pooled.connection.closed;
+    });
+    await Promise.all(closing);
+  }
+
+  #slot(target: ShellTarget, order: number, signal: AbortSignal): Promise<Pooled> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted || this.#shutdown.signal.aborted) {
+        reject(signal.aborted ? signal.reason : closedHere());
+        return;
+      }
+      const leave = (): void => {
+        signal.removeEventListener("abort", onAbort);
+        const index = this.#waiting.indexOf(waiter);
+        if (index >= 0) {
+          this.#waiting.splice(index, 1);
+        }
+      };
+      const onAbort = (): void => {
+        leave();
+        reject(signal.reason);
+        this.#pump();
+      };
+      const waiter: Waiter = {
+        target,
+        order,
+        grant: (pooled) => {
+          leave();
+          resolve(pooled);
+        },
+        refuse: (reason) => {
+          leave();
+          reject(reason);
+        },
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      // A command that was put back keeps its place.
+      const behind = this.#waiting.findIndex((other) => other.order > order);
+      this.#waiting.splice(behind === -1 ? this.#waiting.length : behind, 0, waiter);
+      this.#pump();
+    });
+  }
+
+  /** Serves the queue as far as connection and limit allow. Called after every change. */
+  #pump(): void {
+    clearTimeout(this.#timer);
+    for (;;) {
+      const waiter = this.#waiting[0];
+      const pooled = this.#usable(waiter?.target.revision);
+      if (waiter === undefined) {
+        this.#endWhenIdle(pooled);
+        return;
+      }
+      if (pooled === undefined) {
+        this.#connect(waiter.target);
+        return;
+      }
+      if (pooled.open >= pooled.limit) {
+        return;
+      }
+      pooled.open++;
+      waiter.grant(pooled);
+    }
+  }
+
+  #usable(revision: string | undefined): Pooled | undefined {
+    const pooled = this.#current;
+    if (pooled === undefined) {
+      return undefined;
+    }
+    if (!pooled.connection.isOpen() || (revision !== undefined && pooled.revision !== revision)) {
+      this.#retire(pooled);
+      return undefined;
+    }
+    return pooled;
+  }
+
+  #endWhenIdle(pooled: Pooled | undefined): void {
+    if (pooled !== undefined && pooled.open === 0 && !this.#shutdown.signal.aborted) {
+      this.#timer = setTimeout(() => this.#retire(pooled), this.#options.idleMs);
+      this.#timer.unref();
+    }
+  }
+
+  #connect(target: ShellTarget): void {
+    if (this.#connecting) {
+      return;
+    }
+    if (this.#breaker.revision !== target.revision) {
+      this.#breaker = { revision: target.revision, failures: 0, notBeforeMs: 0, reason: undefined };
+    }
+    const pauseMs = this.#breaker.notBeforeMs - this.#options.nowMs();
+    if (pauseMs > 0) {
+      if (this.#breaker.failures >= this.#options.failuresUntilOpen && this.#breaker.reason !== undefined) {
+        this.#refuseAll(target.revision, this.#breaker.reason);
+      } else {
+        this.#timer = setTimeout(() => this.#pump(), pauseMs);
+      }
+      return;
+    }
+    this.#connecting = true;
+    this.#options.connect(target, this.#shutdown.signal).then(
+      (connection) => this.#connected(target, connection),
+      (error: unknown) => this.#failed(target, error),
+    );
+  }
+
+  #connected(target: ShellTarget, connection: Connection): void {
+    this.#connecting = false;
+    this.#breaker.failures = 0;
+    const pooled: Pooled = {
+      connection,
+      revision: target.revision,
+      open: 0,
+      limit: this.#options.channelLimit,
+      stuck: 0,
+      refusedAtMs: 0,
+      retired: false,
+    };
+    this.#all.add(pooled);
+    this.#current = pooled;
+    connection.closed.then(() => {
+      this.#all.delete(pooled);
+      if (this.#current === pooled) {
+        this.#current = undefined;
+      }
+      this.#pump();
+    });
+    if (this.#shutdown.signal.aborted) {
+      connection.end();
+    }
+    this.#pump();
+  }
+
+  #failed(target: ShellTarget, error: unknown): void {
+    this.#connecting = false;
+    const reason = error instanceof ShellFailure ? error : new ShellFailure("unreachable", "The server could not be connected.", { cause: error });
+    const { reconnectBaseMs, failuresUntilOpen, breakerOpenMs, random, nowMs } = this.#options;
+    const failures = this.#breaker.failures + 1;
+    const pauseMs = failures >= failuresUntilOpen ? breakerOpenMs : reconnectBaseMs * 2 ** (failures - 1);
+    this.#breaker = { revision: target.revision, failures, notBeforeMs: nowMs() + pauseMs * (0.75 + random() / 2), reason };
+    this.#refuseAll(target.revision, reason);
+    this.#pump();
+  }
+
+  #refuseAll(revision: string, reason: ShellFailure): void {
+    for (const waiter of this.#waiting.filter((each) => each.target.revision === revision)) {
+      // Each caller gets an error of its own, with its own stack.
+      waiter.refuse(new ShellFailure(reason.reason, reason.message, { cause: reason.cause }));
+    }
+  }
+
+  /** Starts the command, or says why it surely was not started. */
+  #start(pooled: Pooled, line: string, signal: AbortSignal): Promise<ClientChannel | "refused" | "no_connection"> {
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      const answered = (error: (Error & { reason?: unknown }) | undefined, channel?: ClientChannel): void => {
+        signal.removeEventListener("abort", onAbort);
+        if (channel !== undefined && error === undefined) {
+          this.#watch(pooled, channel);
+          if (signal.aborted) {
+            terminate(channel);
+            this.#discard(channel);
+          }
+          resolve(channel);
+        } else if (error?.reason !== undefined) {
+          resolve(this.#refused(pooled));
+        } else if (error?.message === "No response from server" || error?.message === "Not connected") {
+          this.#release(pooled);
+          resolve("no_connection");
+        } else {
+          this.#release(pooled);
+          reject(notStarted(pooled.connection.isOpen(), error));
+        }
+      };
+      try {
+        pooled.connection.client.exec(line, answered);
+      } catch (error) {
+        answered(error instanceof Error ? error : new Error(String(error)));
+      }
+    });
+  }
+
+  #discard(channel: ClientChannel): void {
+    channel.on("error", () => undefined);
+    channel.resume();
+    channel.stderr.resume();
+  }
+
+  /** Gives the slot back when the channel is closed on both sides, and gives the connection up when that never comes. */
+  #watch(pooled: Pooled, channel: ClientChannel): void {
+    let timer: NodeJS.Timeout | undefined;
+    let stuck = false;
+    const close = channel.close.bind(channel);
+    channel.close = (...rest): void => {
+      close(...rest);
+      timer ??= setTimeout(() => {
+        stuck = true;
+        pooled.stuck++;
+        this.#retire(pooled);
+        this.#pump();
+      }, this.#options.stuckChannelMs).unref();
+    };
+    channel.once("close", () => {
+      clearTimeout(timer);
+      pooled.stuck -= stuck ? 1 : 0;
+      this.#release(pooled);
+    });
+  }
+
+  #release(pooled: Pooled): void {
+    pooled.open--;
+    const { channelLimit, limitRecoveryMs, nowMs } = this.#options;
+    if (pooled.limit < channelLimit && nowMs() - pooled.refusedAtMs > limitRecoveryMs) {
+      pooled.limit++;
+      pooled.refusedAtMs = nowMs();
+    }
+    if (pooled.retired) {
+      this.#retire(pooled);
+    }
+    this.#pump();
+  }
+
+  /** "open failed": with other channels open that is MaxSessions; alone, the connection is of no use. */
+  #refused(pooled: Pooled): "refused" | "no_connection" {
+    pooled.open--;
+    pooled.refusedAtMs = this.#options.nowMs();
+    if (pooled.open > 0) {
+      pooled.limit = pooled.open;
+      return "refused";
+    }
+    this.#retire(pooled);
+    return "no_connection";
+  }
+
+  /** No new commands; closed once its commands are over. A channel that the server does not let go of is not waited for. */
+  #retire(pooled: Pooled): void {
+    pooled.retired = true;
+    if (this.#current === pooled) {
+      this.#current = undefined;
+    }
+    if (pooled.open <= pooled.stuck) {
+      pooled.connection.end();
+    }
+  }
+}
+
+function notStarted(connectionOpen: boolean, cause: Error | undefined): ShellFailure {
+  return connectionOpen
+    ? new ShellFailure("unreachable", "The server opened a session but refused to run a command in it.", { cause })
+    : new ShellFailure("connection_lost", "The connection to the server was lost while a command was started.", { cause });
+}
+
+function closedHere(): ShellFailure {
+  return new ShellFailure("aborted", "The connections to this server were closed here.");
+}

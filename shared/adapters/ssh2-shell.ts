@@ -1,0 +1,194 @@
+/**
+ * The shell port on ssh2: two lanes a server, one for short commands and one for long streams, so that a build log never stands in the
+ * way of a probe. This file only says what a command becomes; connections, lanes and running commands are next to it.
+ */
+import { randomBytes } from "node:crypto";
+import type { ClientChannel } from "ssh2";
+import {
+  type HostKey,
+  type Shell,
+  type ShellCommand,
+  ShellFailure,
+  type ShellResult,
+  type ShellStreamEnd,
+  type ShellTarget,
+  type ShellUpload,
+} from "../ports/shell.ts";
+import { startDeadline } from "../shell/deadline.ts";
+import { commandLine } from "../shell/quote.ts";
+import { receiveFile, renameReceived } from "../shell/scripts/upload.ts";
+import { connect, type OpenSocket, probeHostKey } from "./ssh2-connection.ts";
+import { collect, follow } from "./ssh2-execution.ts";
+import { Ssh2Lane } from "./ssh2-lane.ts";
+
+export interface Ssh2ShellOptions {
+  /** Milliseconds until a connection must be authenticated. Default 10,000. */
+  connectTimeoutMs?: number;
+  /** An unused connection is closed after this. Default 60,000. */
+  idleMs?: number;
+  /** Default 15,000, three times unanswered is a lost connection. */
+  keepaliveIntervalMs?: number;
+  /** Channels on one connection until a server says less. Default 10, as MaxSessions. */
+  channelLimit?: number;
+  /** After three failed connects in a row: fail at once for this long. Default 5,000. */
+  breakerOpenMs?: number;
+  /** Opens the TCP connection; cloud mode gives one that guards addresses. */
+  openSocket?: OpenSocket;
+  nowMs?: () => number;
+  random?: () => number;
+}
+
+type LaneKind = "short" | "long";
+
+export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
+  const lanes = new Map<string, Ssh2Lane>();
+  let closed = false;
+  const connectOptions = {
+    timeoutMs: options.connectTimeoutMs ?? 10_000,
+    keepaliveIntervalMs: options.keepaliveIntervalMs ?? 15_000,
+    keepaliveCountMax: 3,
+    openSocket: options.openSocket,
+  };
+
+  const laneOf = (serverId: string, kind: LaneKind): Ssh2Lane => {
+    if (closed) {
+      throw new ShellFailure("aborted", "Remote execution is shut down.");
+    }
+    const name = `${kind} ${serverId}`;
+    const known = lanes.get(name);
+    if (known !== undefined) {
+      return known;
+    }
+    const lane = new Ssh2Lane({
+      connect: (target, signal) => connect(target, { ...connectOptions, signal }),
+      channelLimit: options.channelLimit ?? 10,
+      idleMs: options.idleMs ?? 60_000,
+      stuckChannelMs: 5_000,
+      limitRecoveryMs: 10_000,
+      reconnectBaseMs: 100,
+      failuresUntilOpen: 3,
+      breakerOpenMs: options.breakerOpenMs ?? 5_000,
+      nowMs: options.nowMs ?? (() => performance.now()),
+      random: options.random ?? Math.random,
+    });
+    lanes.set(name, lane);
+    return lane;
+  };
+
+  const openChannel = (kind: LaneKind, target: ShellTarget, command: ShellCommand, signal: AbortSignal): Promise<ClientChannel> =>
+    laneOf(target.serverId, kind).open(target, lineFor(target, command), signal);
+
+  const run = async (target: ShellTarget, command: ShellCommand): Promise<ShellResult> => {
+    const deadline = startDeadline(command.deadlineMs, command.signal);
+    try {
+      const channel = await openChannel("short", target, command, deadline.signal);
+      const result = await collect(channel, command, deadline.signal);
+      if (needsSudo(target, command) && result.code !== 0 && result.stderr.startsWith("sudo: ")) {
+        await refuseWithoutSudo(target, deadline.signal);
+      }
+      return result;
+    } finally {
+      deadline.clear();
+    }
+  };
+
+  /** A command may itself fail with a line that looks like sudo's, so sudo is asked again before it is blamed. */
+  const refuseWithoutSudo = async (target: ShellTarget, signal: AbortSignal): Promise<void> => {
+    const probe: ShellCommand = { argv: ["true"], asRoot: true, deadlineMs: 0 };
+    const { code } = await collect(await openChannel("short", target, probe, signal), probe, signal);
+    if (code !== 0) {
+      throw new ShellFailure("sudo", `The user ${target.user} of this server is neither root nor may use sudo without a password.`);
+    }
+  };
+
+  const stream = async function* (target: ShellTarget, command: ShellCommand): AsyncGenerator<Uint8Array, ShellStreamEnd, undefined> {
+    const deadline = startDeadline(command.deadlineMs, command.signal);
+    try {
+      const channel = await openChannel("long", target, command, deadline.signal);
+      return yield* follow(channel, command, deadline.signal);
+    } finally {
+      deadline.clear();
+    }
+  };
+
+  return {
+    run,
+    stream,
+    upload: (target, file) => upload(run, target, file),
+    probeHostKey: async ({ host, port, deadlineMs }): Promise<HostKey> => {
+      const deadline = startDeadline(deadlineMs);
+      try {
+        return await probeHostKey({ host, port }, { ...connectOptions, timeoutMs: deadlineMs, signal: deadline.signal });
+      } finally {
+        deadline.clear();
+      }
+    },
+    forget: (serverId) => {
+      for (const kind of ["short", "long"] as const) {
+        const lane = lanes.get(`${kind} ${serverId}`);
+        lanes.delete(`${kind} ${serverId}`);
+        lane?.close();
+      }
+    },
+    counts: () => {
+      const each = [...lanes.values()].map((lane) => lane.counts());
+      return {
+        connections: each.reduce((sum, counts) => sum + counts.connections, 0),
+        channels: each.reduce((sum, counts) => sum + counts.channels, 0),
+      };
+    },
+    close: async () => {
+      closed = true;
+      await Promise.all([...lanes.values()].map((lane) => lane.close()));
+      lanes.clear();
+    },
+  };
+}
+
+function needsSudo(target: ShellTarget, command: { asRoot?: boolean }): boolean {
+  return command.asRoot === true && target.user !== "root";
+}
+
+function lineFor(target: ShellTarget, command: ShellCommand): string {
+  return commandLine({ argv: command.argv, env: command.env, sudo: needsSudo(target, command), noInput: command.stdin === undefined });
+}
+
+/**
+ * One round trip when the length is known: the far side counts before it renames, because a cut connection looks like an end of input.
+ * A stream of unknown length is received first and renamed by a second command that carries the count.
+ */
+async function upload(run: Shell["run"], target: ShellTarget, file: ShellUpload): Promise<void> {
+  if (!Number.isInteger(file.mode) || file.mode < 0 || file.mode > 0o7777) {
+    throw new RangeError("A file mode is four octal digits.");
+  }
+  const startedMs = performance.now();
+  const temporary = `${file.path}.slipway-${randomBytes(6).toString("hex")}`;
+  const mode = file.mode.toString(8).padStart(4, "0");
+  const command = (script: string, ...args: string[]): ShellCommand => ({
+    argv: ["sh", "-c", script, "slipway-upload", file.path, temporary, mode, ...args],
+    asRoot: file.asRoot ?? false,
+    deadlineMs: file.deadlineMs - (performance.now() - startedMs),
+    ...(file.signal === undefined ? {} : { signal: file.signal }),
+  });
+  if (typeof file.content === "string" || file.content instanceof Uint8Array) {
+    const content = Buffer.from(file.content);
+    expectWritten(file, await run(target, { ...command(receiveFile, String(content.length)), stdin: content }));
+    return;
+  }
+  let sent = 0;
+  const counted = async function* (source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of source) {
+      sent += chunk.length;
+      yield chunk;
+    }
+  };
+  expectWritten(file, await run(target, { ...command(receiveFile, ""), stdin: counted(file.content) }));
+  expectWritten(file, await run(target, command(renameReceived, String(sent))));
+}
+
+function expectWritten(file: ShellUpload, result: ShellResult): void {
+  if (result.code !== 0) {
+    const told = result.stderr.trim().slice(0, 500);
+    throw new Error(`A file could not be written on the server (${file.path}): ${told === "" ? `exit ${result.code}` : told}`);
+  }
+}
