@@ -15,6 +15,26 @@ export const limits = {
   apiPerMinute: 1_200,
   /** Distinct secrets tried for one delivery: bounds the work an unsigned request can cause. */
   webhookSecretsTried: 16,
+  /** Rows read to find that many distinct secrets: projects of one repository may share one. */
+  webhookSecretsRead: 64,
+  /** How long a delivery may be worked on before another may take it over. */
+  deliveryLeaseMs: 30_000,
+  /** A failed delivery is tried again after 30 s, doubling up to an hour; then only when the git host sends it again. */
+  deliveryRetryMs: 30_000,
+  deliveryRetryMostMs: 3_600_000,
+  deliveryAttempts: 10,
+  /** Longer ids of deliveries are kept as their hash. */
+  deliveryIdLength: 128,
+  commitMessageLength: 500,
+  /** Sources and tokens that the limiter of one process remembers: about 20 MB when full. */
+  limiterKeys: 100_000,
+  /** The edge remembers who a token is for this long; functions ask the database each time. */
+  credentialCacheMs: 30_000,
+  credentialCacheEntries: 10_000,
+  /** The last use of a token is written at most this often. */
+  lastUsedMs: 60_000,
+  /** The database has this long to answer the question of readiness. */
+  readyMs: 2_000,
   pageDefault: 50,
   pageMost: 200,
   envKeyLength: 256,
@@ -23,6 +43,19 @@ export const limits = {
   /** A lease outlives three missed heartbeats (architecture.md section 4). */
   leaseMs: 30_000,
   heartbeatMs: 10_000,
+  /** After a heartbeat that failed. */
+  heartbeatRetryMs: 1_000,
+  /** An owner that cannot renew stops this long before its lease ends: clocks drift, and stopping takes a moment. */
+  leaseMarginMs: 5_000,
+  /** Open operations that nobody works on are looked for this often; NOTIFY is the fast way. */
+  sweepMs: 5_000,
+  /** Owners in a row that got nowhere: then the operation has failed. As many again may try to undo it. */
+  stalledAttempts: 5,
+  /** Tries to end the remote work of a failed or cancelled operation, before it is written as left behind. */
+  undoAttempts: 6,
+  undoBackoffMostMs: 30_000,
+  /** What a story gets to stop in, when its process ends. Fargate kills after 120 s, systemd after 90. */
+  storyStopMs: 10_000,
   /** One line of a log; the rest of a longer one is cut and said so. */
   logLineBytes: 16_384,
   /** Comments on an idle stream, so that proxies keep it open. */

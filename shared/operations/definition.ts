@@ -4,11 +4,15 @@
  * an append-only event log, a lease with a fencing token, and a story that can be taken up by the next owner at any
  * point. Rejected: in-memory jobs (lost with the process) and a state machine a module (five mechanisms to harden).
  */
-import type { OperationError } from "../domain/deployment.ts";
+
 import type { Transaction } from "../db/database.ts";
+import type { OperationError } from "../domain/deployment.ts";
 
 /** Which event leads from a state to which; an absent pair is refused. */
-export type StateTable<State extends string, Event extends string> = Record<State, Partial<Record<Event, State>>>;
+export type StateTable<State extends string, Event extends string> = Record<
+  State,
+  Partial<Record<Event, State>>
+>;
 
 export interface OperationKind<State extends string, Event extends string> {
   /** Stored in the row: `deployment`, `server_bootstrap`, … */
@@ -58,16 +62,36 @@ export interface OperationContext<State extends string, Event extends string> {
   readonly signal: AbortSignal;
   /** Appends events and merges `progress` in one fenced transaction. Throws `LeaseLost` for a fenced-out owner. */
   append(events: NewEvent[], progress?: Record<string, unknown>): Promise<void>;
-  /** Moves by the state table, with its `status` event and whatever else belongs into the same transaction. */
-  transition(event: Event, also?: (tx: Transaction) => Promise<void>): Promise<void>;
-  /** Writes of the story to its own rows: same fence, one transaction. */
+  /**
+   * Moves by the state table, with its `status` event (and `complete` for a final state) and whatever else belongs
+   * into the same transaction. Throws `CancelRequested` once a cancel was asked for, unless the point of no return is
+   * behind: an accepted cancel is never answered with a success. Inside `also` use `tx` only, never this context.
+   */
+  transition(event: Event, also?: (tx: Transaction) => Promise<void>, more?: TransitionExtras): Promise<void>;
+  /** Writes of the story to its own rows: same fence, one transaction. Inside use `tx` only, never this context. */
   write(change: (tx: Transaction) => Promise<void>): Promise<void>;
+  /**
+   * From here on a cancel is refused (`requestCancel` answers `too_late`). Throws `CancelRequested` if one came first:
+   * the row decides which. Survives a change of owner; calling it again does nothing more.
+   */
+  pointOfNoReturn(also?: (tx: Transaction) => Promise<void>): Promise<void>;
 }
+
+export interface TransitionExtras {
+  /** What `complete` and the row carry; for final states only. Default null. */
+  error?: OperationError | null;
+  /** Stored before the `status` event. */
+  events?: NewEvent[];
+  progress?: Record<string, unknown>;
+}
+
+/** A kind as the mechanism sees it. */
+export type AnyOperationKind = OperationKind<string, string>;
 
 /** This owner's time is over: another may already be at work. Nothing may be written or touched any more. */
 export class LeaseLost extends Error {
-  constructor() {
-    super("The lease on this operation was lost");
+  constructor(options?: { cause?: unknown }) {
+    super("The lease on this operation was lost", options);
     this.name = "LeaseLost";
   }
 }
