@@ -1,0 +1,89 @@
+/**
+ * Lab servers that start with the product images already loaded. Loading takes several seconds a server, so it is done
+ * once: a volume that a nested engine filled is kept, and each server gets a copy of it. Layers are hard links, which
+ * the engine only ever reads; its small databases are real copies. Rejected: `docker load` in each server (6 s an image)
+ * and copying the layers (400 MB a server). A test must not damage files below `/var/lib/docker/overlay2` by hand.
+ */
+import { createHash } from "node:crypto";
+import { dirname } from "node:path";
+import { docker, pipeCommands, tryDocker } from "./docker.ts";
+import { type LabImages, type ProductImage, timed } from "./images.ts";
+import { labLabel } from "./labels.ts";
+import { serverRunArguments, waitForBoot } from "./server-container.ts";
+
+const loadDeadlineMs = 180_000;
+
+/** The prepared volume for these images; made when it is missing. Callers hold the lab's lock. */
+export async function ensureStore(
+  images: LabImages,
+  names: readonly ProductImage[],
+  say: (line: string) => void,
+): Promise<string> {
+  const key = JSON.stringify([images.dockerServer, names.map((name) => [name, images.product[name]])]);
+  const store = `slipway-lab-store-${createHash("sha256").update(key).digest("hex").slice(0, 12)}`;
+  // A volume cannot say that it is complete, so a second one, made at the end, says it.
+  if (await volumeExists(`${store}-ready`)) return store;
+  await tryDocker(["volume", "rm", "-f", store]);
+  await timed(`prepared images ${names.join(" ")}`, say, () => fillStore(store, images, names));
+  await docker(["volume", "create", "--label", labLabel, `${store}-ready`]);
+  return store;
+}
+
+/** A volume of one server, filled from the prepared one. Takes well under a second. */
+export async function copyStore(
+  store: string,
+  volume: string,
+  labels: readonly string[],
+  image: string,
+): Promise<void> {
+  await docker(["volume", "create", ...labels, volume]);
+  const volumes = dirname(dirname(await docker(["volume", "inspect", "--format", "{{.Mountpoint}}", store])));
+  // Both volumes through one mount: a hard link cannot cross from one mount to another.
+  const script = `cd "/volumes/$1/_data" && to="/volumes/$2/_data" && cp -al overlay2 "$to/" \
+&& find . -mindepth 1 -maxdepth 1 ! -name overlay2 -exec cp -a -t "$to" {} +`;
+  const run = ["run", "--rm", "--network", "none", "--label", labLabel, "-v", `${volumes}:/volumes`, image];
+  await docker([...run, "sh", "-c", script, "copy", store, volume]);
+}
+
+async function fillStore(store: string, images: LabImages, names: readonly ProductImage[]): Promise<void> {
+  const container = `${store}-filler`;
+  await tryDocker(["rm", "-f", "-v", container]);
+  try {
+    await docker(["volume", "create", "--label", labLabel, store]);
+    await docker(
+      serverRunArguments({
+        name: container,
+        labels: ["--label", labLabel],
+        volume: store,
+        image: images.dockerServer,
+      }),
+    );
+    await waitForBoot(container);
+    for (const name of names) {
+      const tag = images.product[name];
+      await pipeCommands(
+        ["docker", "save", tag],
+        ["docker", "exec", "-i", container, "docker", "load"],
+        loadDeadlineMs,
+      );
+      await docker(["exec", container, "docker", "tag", tag, name]);
+      await docker(["exec", container, "docker", "rmi", tag]);
+    }
+    // The engine must close its databases before they are copied.
+    await docker([
+      "exec",
+      container,
+      "systemctl",
+      "stop",
+      "docker.service",
+      "docker.socket",
+      "containerd.service",
+    ]);
+  } finally {
+    await tryDocker(["rm", "-f", "-v", container]);
+  }
+}
+
+async function volumeExists(name: string): Promise<boolean> {
+  return (await tryDocker(["volume", "inspect", name])).code === 0;
+}
