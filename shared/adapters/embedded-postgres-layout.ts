@@ -41,7 +41,7 @@ export const databaseName = "slipway";
 const accountlessOwner: DatabaseOwner = { uid: 5433, gid: 5433 };
 /** `sun_path` is 108 bytes with its closing zero. */
 const socketPathBytes = 107;
-const socketName = `.s.PGSQL.${socketPort}`;
+export const socketName = `.s.PGSQL.${socketPort}`;
 
 /** Makes the directories of the embedded database. The caller holds the guard of the data folder. */
 export async function prepareLayout(dataFolder: string): Promise<EmbeddedLayout> {
@@ -51,6 +51,7 @@ export async function prepareLayout(dataFolder: string): Promise<EmbeddedLayout>
   const data = join(root, "data");
   const owner = asRoot ? await ownerOf(data) : undefined;
   if (owner !== undefined) {
+    await openFolder(dirname(root));
     await chmod(root, 0o711);
     await requireTraversable(root, owner);
   }
@@ -74,6 +75,12 @@ async function ownerOf(data: string): Promise<DatabaseOwner> {
   const existing = await stat(data).catch(() => undefined);
   if (existing === undefined || existing.uid === 0) return accountlessOwner;
   return { uid: existing.uid, gid: existing.gid };
+}
+
+/** The data folder itself is ours to open for passing (not for reading); what holds secrets in it is 0600. */
+async function openFolder(folder: string): Promise<void> {
+  const { mode, uid } = await stat(folder);
+  if (uid === 0) await chmod(folder, (mode & 0o7777) | 0o011);
 }
 
 /** A 0700 home directory above the data folder would show up only as a puzzling EACCES from the database. */

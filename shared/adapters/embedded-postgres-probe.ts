@@ -5,9 +5,13 @@ import { databaseName, socketUrl } from "./embedded-postgres-layout.ts";
 export type ProbeAnswer = "ready" | "not_yet" | "silent";
 
 /** `silent`: nobody listens. `not_yet`: somebody does, but is starting, recovering or stopping. */
-export async function probe(socketDirectory: string, deadlineMs: number): Promise<ProbeAnswer> {
+export async function probe(
+  socketDirectory: string,
+  deadlineMs: number,
+  database = "postgres",
+): Promise<ProbeAnswer> {
   const client = new pg.Client({
-    connectionString: socketUrl(socketDirectory, "postgres"),
+    connectionString: socketUrl(socketDirectory, database),
     connectionTimeoutMillis: deadlineMs,
     query_timeout: deadlineMs,
   });

@@ -8,7 +8,7 @@ import { open, readFile, readlink, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StartFailure } from "../domain/start-failure.ts";
-import { type EmbeddedLayout, socketPort } from "./embedded-postgres-layout.ts";
+import { type EmbeddedLayout, socketName, socketPort } from "./embedded-postgres-layout.ts";
 
 export interface Postmaster {
   readonly pid: number;
@@ -97,11 +97,13 @@ export function adoptPostmaster(found: FoundPostmaster, layout: EmbeddedLayout):
 }
 
 /**
- * Postgres refuses to start while its lock file names any live pid of the same uid, which after a crash may be a
- * stranger's. Called only when no process runs in the cluster and nothing answers on its socket.
+ * Postgres refuses to start while its lock files name any live pid of the same uid, which after a crash may be a
+ * stranger's, or a zombie that a container without an init never collects. Called only when no process runs in the
+ * cluster and nothing answers on its socket.
  */
-export async function removeStalePidFile(layout: EmbeddedLayout): Promise<void> {
-  await rm(pidFile(layout), { force: true });
+export async function removeStaleLocks(layout: EmbeddedLayout): Promise<void> {
+  const socket = join(layout.socketDirectory, socketName);
+  for (const file of [pidFile(layout), socket, `${socket}.lock`]) await rm(file, { force: true });
 }
 
 const fastStopMs = 20_000;

@@ -18,7 +18,7 @@ import {
   adoptPostmaster,
   findPostmaster,
   type Postmaster,
-  removeStalePidFile,
+  removeStaleLocks,
   startPostmaster,
   stopPostmaster,
 } from "./embedded-postgres-process.ts";
@@ -93,7 +93,7 @@ async function startReady(place: Place, signal: AbortSignal | undefined): Promis
       `Another process serves the database in ${layout.data}, perhaps in a container that shares it. Stop that one first.`,
     );
   }
-  await removeStalePidFile(layout);
+  await removeStaleLocks(layout);
   const postmaster = await startPostmaster(layout, binaries.postgres);
   if (await isReady(place, postmaster, signal)) return postmaster;
   await stopPostmaster(postmaster, layout);

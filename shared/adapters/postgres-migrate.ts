@@ -1,0 +1,50 @@
+/**
+ * Brings the database to the newest schema. Drizzle's migrator takes no lock (four at once: three fail), so that all of
+ * it runs on one connection under an advisory lock. Statements have no time limit here, waiting for locks has one.
+ */
+
+import { fileURLToPath } from "node:url";
+import { sql } from "drizzle-orm";
+import { drizzle } from "drizzle-orm/node-postgres";
+import { migrate } from "drizzle-orm/node-postgres/migrator";
+import { StartFailure } from "../domain/start-failure.ts";
+
+const migrationsFolder = fileURLToPath(new URL("../db/migrations", import.meta.url));
+/** Any number that nothing else in the product locks. */
+const lockKey = 0x511b_4a7;
+/** Postgres 15 (docs/operating.md). */
+const oldestServer = 150_000;
+
+/** `url` must reach the database itself, not a pooler in transaction mode: the lock belongs to a session. */
+export async function migrateDatabase(url: string): Promise<void> {
+  const db = drizzle({
+    connection: {
+      connectionString: url,
+      max: 1,
+      idleTimeoutMillis: 0,
+      connectionTimeoutMillis: 10_000,
+      lock_timeout: 60_000,
+      application_name: "slipway-migrate",
+    },
+  });
+  db.$client.on("error", () => undefined);
+  try {
+    await requireServer(db);
+    await db.execute(sql`SELECT pg_advisory_lock(${lockKey})`);
+    await migrate(db, { migrationsFolder });
+  } finally {
+    await db.$client.end();
+  }
+}
+
+async function requireServer(db: ReturnType<typeof drizzle>): Promise<void> {
+  const { rows } = await db.execute<{ version: string }>(
+    sql`SELECT current_setting('server_version_num') AS version`,
+  );
+  const version = Number(rows[0]?.version);
+  if (version >= oldestServer) return;
+  throw new StartFailure(
+    "database_too_old",
+    `The database is Postgres ${Math.floor(version / 10_000)}; 15 or later is needed.`,
+  );
+}

@@ -1,0 +1,71 @@
+/**
+ * Opens the platform's database, embedded or by `DATABASE_URL`, with bounds on everything: connections, time to
+ * connect, time of a statement, idle transactions. A pooler in front (Neon's `-pooler` hosts) refuses start-up
+ * settings, so there the bounds are those of the database itself.
+ */
+import { drizzle } from "drizzle-orm/node-postgres";
+import type { Database } from "../db/database.ts";
+import * as schema from "../db/schema.ts";
+import type { Log } from "../ports/log.ts";
+
+export interface OpenDatabaseOptions {
+  url: string;
+  log: Log;
+  /** Most connections. Default 10. */
+  max?: number;
+  statementTimeoutMs?: number;
+}
+
+export interface OpenedDatabase {
+  readonly db: Database;
+  /** For metrics. */
+  counts(): { total: number; idle: number; waiting: number };
+  /** Waits for what runs, five seconds at most. */
+  close(): Promise<void>;
+}
+
+const connectMs = 10_000;
+const idleMs = 10_000;
+const closeMs = 5_000;
+
+export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
+  const statementMs = options.statementTimeoutMs ?? 30_000;
+  const db = drizzle({
+    connection: {
+      connectionString: options.url,
+      max: options.max ?? 10,
+      connectionTimeoutMillis: connectMs,
+      idleTimeoutMillis: idleMs,
+      keepAlive: true,
+      ...(isPooled(options.url)
+        ? {}
+        : {
+            application_name: "slipway",
+            statement_timeout: statementMs,
+            idle_in_transaction_session_timeout: 2 * statementMs,
+          }),
+    },
+    schema,
+    casing: "snake_case",
+  });
+  const pool = db.$client;
+  // An idle connection that breaks is replaced at its next use; unheard, the event would end the process.
+  pool.on("error", (error) => options.log.warn({ error }, "an idle database connection broke"));
+  return {
+    db,
+    counts: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    close: () => within(pool.end(), closeMs),
+  };
+}
+
+export function isPooled(url: string): boolean {
+  return new URL(url).hostname.split(".")[0]?.endsWith("-pooler") === true;
+}
+
+async function within(done: Promise<void>, deadlineMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, deadlineMs);
+  });
+  await Promise.race([done, late]).finally(() => clearTimeout(timer));
+}
