@@ -1,0 +1,23 @@
+import { and, desc, eq, inArray, isNull } from "drizzle-orm";
+import type { Queryable } from "../../shared/db/database.ts";
+import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
+import { servers } from "../../shared/db/schema.ts";
+import type { Principal } from "../../shared/domain/principal.ts";
+import { showServer } from "./server-row.ts";
+
+export async function listServers(db: Queryable, principal: Principal, page: PageRequest) {
+  const rows = await db
+    .select()
+    .from(servers)
+    .where(
+      and(
+        eq(servers.organizationId, principal.organizationId),
+        isNull(servers.deletedAt),
+        principal.serverIds === null ? undefined : inArray(servers.id, principal.serverIds),
+        behindCursor(servers.id, page),
+      ),
+    )
+    .orderBy(desc(servers.id))
+    .limit(page.limit + 1);
+  return toPage(rows, page, showServer);
+}

@@ -1,0 +1,21 @@
+/** What the platform module is made of; the composition root brings it. */
+import type { Sealer } from "../../shared/crypto/seal.ts";
+import type { Database } from "../../shared/db/database.ts";
+import type { Clock } from "../../shared/ports/clock.ts";
+import type { Log } from "../../shared/ports/log.ts";
+import type { Shell } from "../../shared/ports/shell.ts";
+
+export interface PlatformParts {
+  db: Database;
+  /** Holds the rings `server`, `env` and `webhook`. */
+  sealer: Sealer;
+  shell: Shell;
+  log: Log;
+  clock: Clock;
+  /** Without a slash at the end. */
+  baseUrl: string;
+  baseDomain: string;
+  acmeDirectory?: string | undefined;
+  /** 32 bytes as base64: fingerprints of environment values. */
+  fingerprintKey: string;
+}
