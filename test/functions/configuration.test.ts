@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import { readConfiguration } from "../../functions/configuration.ts";
+
+const user = { isRoot: false, workingDirectory: "/srv/clone" };
+
+test("without any variable everything has its default", () => {
+  expect(readConfiguration({}, user)).toEqual({
+    mode: "self-hosted",
+    port: 3000,
+    host: "127.0.0.1",
+    baseUrl: "http://127.0.0.1:3000",
+    dataFolder: "/srv/clone/.slipway",
+    databaseUrl: undefined,
+    gitWebhookSecret: undefined,
+    trustedProxies: [],
+    baseDomain: "localhost",
+    acmeDirectory: undefined,
+    apiPerMinute: 1_200,
+    warnings: [],
+  });
+});
+
+test("every variable has its effect", () => {
+  const read = readConfiguration(
+    {
+      SLIPWAY_MODE: "cloud",
+      PORT: "8080",
+      HOST: "::",
+      SLIPWAY_BASE_URL: "https://slipway.example.com/",
+      SLIPWAY_DATA_DIR: "data",
+      DATABASE_URL: "postgres://u:p@db/slipway",
+      GIT_WEBHOOK_SECRET: "0123456789abcdef",
+      SLIPWAY_TRUSTED_PROXIES: "127.0.0.1, 10.0.0.0/8,fd00::/8",
+      SLIPWAY_BASE_DOMAIN: "Apps.Example.com",
+      SLIPWAY_ACME_DIRECTORY: "https://localhost:14000/dir",
+      SLIPWAY_API_LIMIT: "100000",
+    },
+    user,
+  );
+  expect(read).toEqual({
+    mode: "cloud",
+    port: 8080,
+    host: "::",
+    baseUrl: "https://slipway.example.com",
+    dataFolder: "/srv/clone/data",
+    databaseUrl: "postgres://u:p@db/slipway",
+    gitWebhookSecret: "0123456789abcdef",
+    trustedProxies: ["127.0.0.1", "10.0.0.0/8", "fd00::/8"],
+    baseDomain: "apps.example.com",
+    acmeDirectory: "https://localhost:14000/dir",
+    apiPerMinute: 100_000,
+    warnings: [],
+  });
+});
+
+test("as root the data folder is one whose parents the database's user may pass", () => {
+  const read = readConfiguration({}, { ...user, isRoot: true });
+  expect(read.dataFolder).toBe("/var/lib/slipway-platform");
+});
+
+test("an address that listens everywhere is not given to people", () => {
+  expect(readConfiguration({ HOST: "0.0.0.0" }, user).baseUrl).toBe("http://localhost:3000");
+  expect(readConfiguration({ HOST: "::1" }, user).baseUrl).toBe("http://[::1]:3000");
+});
+
+test.each([
+  ["SLIPWAY_MODE", "clowd"],
+  ["PORT", "0"],
+  ["PORT", "65536"],
+  ["PORT", "80a"],
+  ["PORT", "1e3"],
+  ["HOST", "everywhere"],
+  ["SLIPWAY_BASE_URL", "slipway.example.com"],
+  ["SLIPWAY_BASE_URL", "https://user:pw@slipway.example.com"],
+  ["DATABASE_URL", "mysql://db/x"],
+  ["GIT_WEBHOOK_SECRET", "short"],
+  ["SLIPWAY_TRUSTED_PROXIES", "10.0.0.0/33"],
+  ["SLIPWAY_TRUSTED_PROXIES", "proxy.example.com"],
+  ["SLIPWAY_TRUSTED_PROXIES", "10.0.0.0/8/8"],
+  ["SLIPWAY_BASE_DOMAIN", "-apps.example.com"],
+  ["SLIPWAY_BASE_DOMAIN", "apps..example.com"],
+  ["SLIPWAY_ACME_DIRECTORY", "ftp://ca"],
+  ["SLIPWAY_API_LIMIT", "-1"],
+])("%s=%s stops the start with its name and an example", (name, value) => {
+  expect(() => readConfiguration({ [name]: value }, user)).toThrow(
+    expect.objectContaining({
+      code: "configuration_invalid",
+      message: expect.stringMatching(new RegExp(`^${name} .*For example: .+`)),
+    }),
+  );
+});
+
+test("a wrong secret is not repeated", () => {
+  for (const name of ["GIT_WEBHOOK_SECRET", "DATABASE_URL"]) {
+    expect(() => readConfiguration({ [name]: "hunter2" }, user)).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining("hunter2") }),
+    );
+  }
+});
+
+test("cloud mode without a database refuses to start", () => {
+  expect(() => readConfiguration({ SLIPWAY_MODE: "cloud" }, user)).toThrow(/^DATABASE_URL is missing/);
+});
+
+test("a misspelt variable is a warning that names it", () => {
+  const { warnings } = readConfiguration({ SLIPWAY_DATADIR: "/x", OTHER: "y" }, user);
+  expect(warnings).toEqual([expect.stringContaining("SLIPWAY_DATADIR")]);
+});
+
+test("an empty value counts as unset", () => {
+  expect(readConfiguration({ PORT: "", SLIPWAY_MODE: " " }, user)).toMatchObject({
+    port: 3000,
+    mode: "self-hosted",
+  });
+});

@@ -1,0 +1,124 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type DataFolder, openDataFolder } from "../../../shared/adapters/data-folder.ts";
+import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../../shared/adapters/embedded-postgres.ts";
+import { openLog } from "../../../shared/adapters/pino-log.ts";
+import { isPooled, type OpenedDatabase, openDatabase } from "../../../shared/adapters/postgres.ts";
+import { openListener } from "../../../shared/adapters/postgres-listen.ts";
+import { migrateDatabase } from "../../../shared/adapters/postgres-migrate.ts";
+import { organizations } from "../../../shared/db/schema.ts";
+
+const log = openLog({ level: "silent" });
+let folder: DataFolder;
+let server: EmbeddedPostgres;
+let opened: OpenedDatabase;
+
+beforeAll(async () => {
+  folder = await openDataFolder(await mkdtemp(join(tmpdir(), "slipway-test-")), { purpose: "platform" });
+  server = await startEmbeddedPostgres({ folder, log });
+  opened = openDatabase({ url: server.url, log, statementTimeoutMs: 400 });
+}, 60_000);
+
+afterAll(async () => {
+  await opened.close();
+  await server.stop();
+  folder.release();
+  await rm(folder.path, { recursive: true });
+}, 60_000);
+
+test("migrations that start at the same time all succeed, and again change nothing", async () => {
+  await Promise.all([1, 2, 3, 4].map(() => migrateDatabase(server.url)));
+  await migrateDatabase(server.url);
+  expect(await opened.db.select().from(organizations)).toEqual([]);
+});
+
+test("a statement that takes too long is ended by the database", async () => {
+  await expect(opened.db.execute(sql`SELECT pg_sleep(5)`)).rejects.toMatchObject({
+    cause: { code: "57014" },
+  });
+});
+
+test("a transaction that throws leaves nothing", async () => {
+  await migrateDatabase(server.url);
+  const failing = opened.db.transaction(async (transaction) => {
+    await transaction.insert(organizations).values({ id: "org_x", name: "x", primaryOwnerId: "usr_x" });
+    throw new Error("no");
+  });
+  await expect(failing).rejects.toThrow("no");
+  expect(await opened.db.select({ id: organizations.id }).from(organizations)).toEqual([]);
+});
+
+test("the pool goes on after its connections were cut", async () => {
+  await opened.db.execute(sql`SELECT 1`);
+  const other = openDatabase({ url: server.url, log });
+  await other.db.execute(cutConnections("slipway", sql`AND pid <> pg_backend_pid()`));
+  await other.close();
+  await expect
+    .poll(() =>
+      opened.db.execute(sql`SELECT 1`).then(
+        () => "ok",
+        () => "cut",
+      ),
+    )
+    .toBe("ok");
+});
+
+test("a listener hears what is sent, once", async () => {
+  const listener = openListener({ url: server.url, log });
+  const heard: (string | null)[] = [];
+  const subscribed = Promise.withResolvers<void>();
+  listener.listen(
+    'Odd "channel"; --',
+    (payload) => {
+      heard.push(payload);
+      subscribed.resolve();
+    },
+    AbortSignal.timeout(20_000),
+  );
+  await subscribed.promise;
+  await opened.db.execute(sql`SELECT pg_notify('Odd "channel"; --', 'hello')`);
+  await expect.poll(() => heard).toEqual([null, "hello"]);
+  await listener.close();
+});
+
+test("a listener whose connection was cut is told so after it listens again", async () => {
+  const listener = openListener({ url: server.url, log });
+  const heard: (string | null)[] = [];
+  const ending = new AbortController();
+  listener.listen("lines", (payload) => heard.push(payload), ending.signal);
+  await expect.poll(() => heard).toEqual([null]);
+  await opened.db.execute(cutConnections("slipway-listen"));
+  await expect.poll(() => heard, { timeout: 10_000 }).toEqual([null, null]);
+  await opened.db.execute(sql`SELECT pg_notify('lines', 'after')`);
+  await expect.poll(() => heard).toEqual([null, null, "after"]);
+  ending.abort();
+  await listener.close();
+});
+
+test("after its signal a listener hears nothing more, and others of the channel still do", async () => {
+  const listener = openListener({ url: server.url, log });
+  const first: (string | null)[] = [];
+  const second: (string | null)[] = [];
+  const ending = new AbortController();
+  listener.listen("shared", (payload) => first.push(payload), ending.signal);
+  listener.listen("shared", (payload) => second.push(payload), AbortSignal.timeout(20_000));
+  await expect.poll(() => second).toEqual([null]);
+  ending.abort();
+  await opened.db.execute(sql`SELECT pg_notify('shared', 'one')`);
+  await expect.poll(() => second).toEqual([null, "one"]);
+  expect(first).toEqual([null]);
+  await listener.close();
+});
+
+test("only a pooler's address is taken for one", () => {
+  expect(isPooled("postgres://u:p@ep-cool-sea-123-pooler.eu-central-1.aws.neon.tech/db")).toBe(true);
+  expect(isPooled("postgres://u:p@ep-cool-sea-123.eu-central-1.aws.neon.tech/db")).toBe(false);
+  expect(isPooled(server.url)).toBe(false);
+});
+
+function cutConnections(application: string, besides = sql``) {
+  return sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = ${application} ${besides}`;
+}
