@@ -1,0 +1,114 @@
+/** Creates a project; nothing is deployed yet. Its slug is unique on the instance, since it becomes a host name. */
+import { randomInt } from "node:crypto";
+import { eq } from "drizzle-orm";
+import { writeAudit } from "../../shared/db/audit.ts";
+import type { Transaction } from "../../shared/db/database.ts";
+import { projects, servers } from "../../shared/db/schema.ts";
+import { load } from "../../shared/db/tenancy.ts";
+import { newId } from "../../shared/domain/identifier.ts";
+import type { Principal } from "../../shared/domain/principal.ts";
+import type { BuildSettings, HealthCheck, ProjectSource, Resources } from "../../shared/domain/project.ts";
+import { notFound, Refusal } from "../../shared/domain/refusal.ts";
+import { lockHostnames, type NameSpace, slugIsFree } from "./hostnames.ts";
+import type { PlatformParts } from "./parts.ts";
+import { showProject } from "./project-row.ts";
+
+export interface ProjectSettings {
+  autoDeploy?: boolean | undefined;
+  rebuildAllNext?: boolean | undefined;
+  rootDirectory?: string | null | undefined;
+  buildStrategy?: string | undefined;
+  build?: BuildSettings | undefined;
+  healthCheck?: HealthCheck | undefined;
+  updateStrategy?: "rolling" | "recreate" | null | undefined;
+  resources?: Resources | undefined;
+  rollbackWindow?: number | undefined;
+}
+
+export interface NewProject extends ProjectSettings {
+  name: string;
+  slug?: string | undefined;
+  serverId: string;
+  source: ProjectSource;
+}
+
+export async function createProject(parts: PlatformParts, principal: Principal, wanted: NewProject) {
+  if (principal.projectIds !== null) {
+    throw new Refusal(
+      "forbidden",
+      "narrowed_token",
+      "A token that is narrowed to some projects cannot add one.",
+    );
+  }
+  const { slug: wantedSlug, serverId, source, ...settings } = wanted;
+  return parts.db.transaction(async (tx) => {
+    await load(tx, principal, "server", serverId);
+    await keepServer(tx, serverId);
+    await lockHostnames(tx);
+    const slug = await chooseSlug(tx, parts, wantedSlug, wanted.name);
+    const [row] = await tx
+      .insert(projects)
+      .values({
+        id: newId("project"),
+        organizationId: principal.organizationId,
+        kind: "app",
+        slug,
+        serverId,
+        ...settings,
+        ...sourceColumns(source),
+      })
+      .returning();
+    if (row === undefined) throw new Error("The insert returned no row");
+    await writeAudit(tx, principal, { action: "project.created", resource: { kind: "project", id: row.id } });
+    return showProject(tx, row, parts.baseDomain);
+  });
+}
+
+/** The columns that stand for a source; `repository` is how a push finds its projects. */
+export function sourceColumns(source: ProjectSource) {
+  return {
+    source,
+    repository: `${source.owner}/${source.repo}`.toLowerCase(),
+    branch: source.branch ?? null,
+  };
+}
+
+/** A server that is being deleted at this moment takes no project. */
+async function keepServer(tx: Transaction, serverId: string): Promise<void> {
+  const [row] = await tx
+    .select({ deletedAt: servers.deletedAt })
+    .from(servers)
+    .where(eq(servers.id, serverId))
+    .for("key share");
+  if (row === undefined || row.deletedAt !== null) throw notFound();
+}
+
+async function chooseSlug(
+  tx: Transaction,
+  space: NameSpace,
+  wanted: string | undefined,
+  name: string,
+): Promise<string> {
+  if (wanted !== undefined) {
+    if (await slugIsFree(tx, space, wanted)) return wanted;
+    throw new Refusal("conflict", "slug_taken", `The slug ${wanted} is taken; choose another one.`, {
+      details: [{ path: "body.slug", message: "is taken" }],
+    });
+  }
+  const base = slugFrom(name);
+  if (await slugIsFree(tx, space, base)) return base;
+  for (let attempt = 0; attempt < attemptsMost; attempt++) {
+    const candidate = `${base.slice(0, 34).replace(/-+$/, "")}-${randomInt(1_000, 99_999)}`;
+    if (await slugIsFree(tx, space, candidate)) return candidate;
+  }
+  throw new Refusal("conflict", "slug_taken", "No free slug was found for this name; give one in `slug`.");
+}
+
+const attemptsMost = 20;
+
+/** `Meine App (neu)` → `meine-app-neu`. A name without any usable letter becomes `app`. */
+export function slugFrom(name: string): string {
+  const letters = name.normalize("NFKD").replace(/\p{M}+/gu, "");
+  const dashed = letters.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+  return dashed.replace(/^-+/, "").slice(0, 40).replace(/-+$/, "") || "app";
+}

@@ -1,0 +1,55 @@
+/** The routes of the platform module: parse, call the use case, shape the answer. */
+import * as organizations from "../../shared/contract/organizations.ts";
+import { admit, load } from "../../shared/db/tenancy.ts";
+import { createModuleApp, type ModuleApp, type ModuleAppOptions } from "../../shared/http/module-app.ts";
+import type { Feed } from "../../shared/operations/follow.ts";
+import { listAudit } from "./audit-log.ts";
+import { createToken } from "./create-token.ts";
+import { listOrganizations } from "./organizations.ts";
+import type { PlatformParts } from "./parts.ts";
+import { addProjectRoutes } from "./project-routes.ts";
+import { addServerRoutes } from "./server-routes.ts";
+import { listTokens, revokeToken } from "./tokens.ts";
+
+export interface PlatformOptions extends PlatformParts, Pick<ModuleAppOptions, "verifyIdentity"> {
+  /** Follows the log of a bootstrap. */
+  feed: Feed;
+  /** Ends open streams when the process stops. */
+  stopping?: AbortSignal;
+}
+
+export function createPlatform(options: PlatformOptions): ModuleApp {
+  const { db, log, verifyIdentity, clock } = options;
+  const app = createModuleApp({
+    module: "platform",
+    verifyIdentity,
+    admit: (identity) => admit(db, identity),
+    log,
+  });
+
+  app.openapi(organizations.listOrganizations, async (c) =>
+    c.json(await listOrganizations(db, c.get("principal"), c.req.valid("query")), 200),
+  );
+  app.openapi(organizations.listTokens, async (c) =>
+    c.json(await listTokens(db, c.get("principal"), c.req.valid("query")), 200),
+  );
+  app.openapi(organizations.createToken, async (c) => {
+    const made = await createToken(db, c.get("principal"), c.req.valid("json"), clock.nowMs());
+    return c.json({ data: made }, 201);
+  });
+  app.openapi(organizations.deleteToken, async (c) => {
+    await revokeToken(db, c.get("principal"), c.req.valid("param").id);
+    return c.json({ success: true as const }, 200);
+  });
+  app.openapi(organizations.listAudit, async (c) =>
+    c.json(await listAudit(db, c.get("principal"), c.req.valid("query")), 200),
+  );
+
+  addServerRoutes(app, options, (principal, id) =>
+    admit(db, { ...principal, permissions: [...principal.permissions] })
+      .then((present) => load(db, present, "server", id))
+      .then(() => true),
+  );
+  addProjectRoutes(app, options);
+  return app;
+}
