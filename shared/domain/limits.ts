@@ -58,8 +58,21 @@ export const limits = {
   storyStopMs: 10_000,
   /** One line of a log; the rest of a longer one is cut and said so. */
   logLineBytes: 16_384,
+  /** Lines are stored at the latest after this time, or this many, or this much of them: what one transaction carries. */
+  logFlushMs: 100,
+  logFlushLines: 500,
+  logFlushBytes: 1_048_576,
+  /** Shorter secrets are not looked for in logs: `true` or `3000` would black out every line. */
+  secretLength: 6,
   /** Comments on an idle stream, so that proxies keep it open. */
   streamCommentMs: 15_000,
+  /** A reader that takes nothing for this long is cut off; it resumes with `Last-Event-ID`. */
+  streamStalledMs: 60_000,
+  /** Events read from the log at once, and kept in memory of each operation that is followed. */
+  streamPageEvents: 500,
+  streamTailBytes: 2_097_152,
+  /** Where no notification comes, the log is looked at this often. */
+  streamPollMs: 1_000,
   /** How often an open stream asks again whether its reader may still read. */
   streamRecheckMs: 10_000,
   /** Life of the token between edge and functions. */
