@@ -4,16 +4,8 @@
  * into cannot speak for anybody. Rejected: a shared secret (every function could then sign) and mutual TLS (it proves
  * the edge, not the caller).
  */
-import {
-  type CryptoKey,
-  exportPKCS8,
-  exportSPKI,
-  generateKeyPair,
-  importPKCS8,
-  importSPKI,
-  jwtVerify,
-  SignJWT,
-} from "jose";
+import { type CryptoKey, importJWK, type JWK, jwtVerify, SignJWT } from "jose";
+import type { IdentityKey } from "../domain/instance-secrets.ts";
 import { limits } from "../domain/limits.ts";
 import { isPermission } from "../domain/permission.ts";
 import type { Identity } from "../domain/principal.ts";
@@ -27,12 +19,16 @@ const skewSeconds = 5;
 /** One token a request, each remembered for about a minute: enough for 1,500 requests a second. */
 const rememberedTokens = 100_000;
 
-/** The request that a token is for. `body` is what is sent, empty when there is none; at most 1 MB by the edge's cap. */
+/** What a function holds of the edge's key. */
+export type IdentityPublicKey = Omit<IdentityKey, "d">;
+
+/** The request that a token is for. */
 export interface SignedRequest {
   method: string;
   /** Path with query, as it is sent. */
   path: string;
-  body: Bytes;
+  /** What is sent, empty when there is none; at most 1 MB by the edge's cap. Read only after the signature holds. */
+  body: () => Promise<Bytes>;
 }
 
 export interface IdentitySigner {
@@ -44,23 +40,15 @@ export interface IdentityVerifier {
   verify(token: string, request: SignedRequest): Promise<Identity>;
 }
 
-/** A fresh pair: `privateKey` (PKCS 8) for the edge, `publicKey` (SPKI) for functions. */
-export async function makeIdentityKeys(): Promise<{ kid: string; privateKey: string; publicKey: string }> {
-  const pair = await generateKeyPair(algorithm, { extractable: true });
-  const publicKey = await exportSPKI(pair.publicKey);
-  const kid = (await sha256Hex(publicKey)).slice(0, 16);
-  return { kid, privateKey: await exportPKCS8(pair.privateKey), publicKey };
-}
-
 export async function createIdentitySigner(
-  key: { kid: string; privateKey: string },
+  key: IdentityKey,
   now: () => number = Date.now,
 ): Promise<IdentitySigner> {
-  const imported = await importPKCS8(key.privateKey, algorithm);
+  const imported = await importJWK({ ...key }, algorithm);
   return {
     async sign(audience, request, identity) {
       const issuedAt = Math.floor(now() / 1000);
-      const bodyHash = await sha256Hex(request.body);
+      const bodyHash = await sha256Hex(await request.body());
       return new SignJWT({ identity, method: request.method, path: request.path, bodyHash })
         .setProtectedHeader({ alg: algorithm, kid: key.kid })
         .setIssuer(issuer)
@@ -75,11 +63,13 @@ export async function createIdentitySigner(
 }
 
 export async function createIdentityVerifier(
-  options: { audience: string; keys: readonly { kid: string; publicKey: string }[] },
+  options: { audience: string; keys: readonly IdentityPublicKey[] },
   now: () => number = Date.now,
 ): Promise<IdentityVerifier> {
   const keys = new Map<string, CryptoKey>();
-  for (const key of options.keys) keys.set(key.kid, await importSPKI(key.publicKey, algorithm));
+  for (const { kty, crv, kid, x } of options.keys) {
+    keys.set(kid, await importPublic({ kty, crv, x }));
+  }
   const once = createOnce(now);
 
   return {
@@ -98,13 +88,19 @@ export async function createIdentityVerifier(
       const claims = verified.payload;
       if (claims["method"] !== request.method || claims["path"] !== request.path)
         throw refused("other request");
-      if (claims["bodyHash"] !== (await sha256Hex(request.body))) throw refused("other body");
+      if (claims["bodyHash"] !== (await sha256Hex(await request.body()))) throw refused("other body");
       const identity = claims["identity"];
       if (!isIdentity(identity) || identity.userId !== claims.sub) throw refused("no identity");
       if (!once(claims.jti ?? "")) throw refused("shown before");
       return identity;
     },
   };
+}
+
+async function importPublic(jwk: JWK): Promise<CryptoKey> {
+  const key = await importJWK(jwk, algorithm);
+  if (key instanceof Uint8Array) throw new Error("the public key of the edge is not an Ed25519 key");
+  return key;
 }
 
 function known(keys: ReadonlyMap<string, CryptoKey>, kid: string | undefined): CryptoKey {

@@ -5,45 +5,19 @@
  * Rejected: one key for everything (the edge would hold the SSH keys) and JWE (the header says nothing that we need).
  */
 import type { CryptoKey } from "jose";
+import type { SealKey, SecretClass } from "../domain/instance-secrets.ts";
 import { Refusal } from "../domain/refusal.ts";
+import type { SealedPlace } from "../domain/sealed-place.ts";
 import { type Bytes, fromBase64, toBase64url, toHex, utf8 } from "./bytes.ts";
 
-export const keyClasses = [
-  "webhook",
-  "server",
-  "destination",
-  "notify",
-  "env",
-  "git",
-  "registry",
-  "cloud",
-  "mail",
-  "idempotency",
-] as const;
-export type KeyClass = (typeof keyClasses)[number];
-
-export interface SealKey {
-  /** Letters, digits, dash and underscore; stands in every value that the key has sealed. */
-  kid: string;
-  /** 32 bytes as base64. */
-  key: string;
-}
-
-export type KeyRings = Partial<Record<KeyClass, readonly SealKey[]>>;
-
-/** Where a secret lies. `row` is the id of its row (and whatever else makes it one). */
-export interface Place {
-  organizationId: string;
-  table: string;
-  column: string;
-  row: string;
-}
+/** The rings that this holder was given. */
+export type KeyRings = Partial<Record<SecretClass, readonly SealKey[]>>;
 
 export interface Sealer {
   /** Refuses (400) a plaintext that itself looks sealed. */
-  seal(keyClass: KeyClass, place: Place, plaintext: string): Promise<string>;
+  seal(secretClass: SecretClass, place: SealedPlace, plaintext: string): Promise<string>;
   /** Throws `SealBroken` when it was not sealed for exactly this class and place, or was changed since. */
-  open(keyClass: KeyClass, place: Place, sealed: string): Promise<string>;
+  open(secretClass: SecretClass, place: SealedPlace, sealed: string): Promise<string>;
 }
 
 /** A stored secret does not open: tampered with, moved, or its key is gone. A bug or an attack, never a user's mistake. */
@@ -65,8 +39,8 @@ export function createSealer(rings: KeyRings): Sealer {
   for (const ring of Object.values(rings)) for (const each of ring) checkKey(each);
   const imported = new Map<string, Promise<CryptoKey>>();
 
-  const keyOf = (keyClass: KeyClass, each: SealKey): Promise<CryptoKey> => {
-    const name = `${keyClass}:${each.kid}`;
+  const keyOf = (secretClass: SecretClass, each: SealKey): Promise<CryptoKey> => {
+    const name = `${secretClass}:${each.kid}`;
     const known = imported.get(name);
     if (known !== undefined) return known;
     const key = crypto.subtle.importKey("raw", fromBase64(each.key), "AES-GCM", false, [
@@ -78,34 +52,34 @@ export function createSealer(rings: KeyRings): Sealer {
   };
 
   return {
-    async seal(keyClass, place, plaintext) {
+    async seal(secretClass, place, plaintext) {
       if (looksSealed(plaintext)) {
         throw new Refusal("validation", "sealed_input", "A value must not start with `sealed:v`.");
       }
-      const ring = rings[keyClass];
+      const ring = rings[secretClass];
       const first = ring?.[0];
-      if (first === undefined) throw new Error(`no key of the class ${keyClass} is held here`);
+      if (first === undefined) throw new Error(`no key of the class ${secretClass} is held here`);
       const iv = crypto.getRandomValues(new Uint8Array(ivBytes));
-      const bound = { name: "AES-GCM", iv, additionalData: bind(keyClass, first.kid, place) };
-      const sealed = await crypto.subtle.encrypt(bound, await keyOf(keyClass, first), utf8(plaintext));
-      return `sealed:v1:${keyClass}:${first.kid}:${toBase64url(join(iv, new Uint8Array(sealed)))}`;
+      const bound = { name: "AES-GCM", iv, additionalData: bind(secretClass, first.kid, place) };
+      const sealed = await crypto.subtle.encrypt(bound, await keyOf(secretClass, first), utf8(plaintext));
+      return `sealed:v1:${secretClass}:${first.kid}:${toBase64url(join(iv, new Uint8Array(sealed)))}`;
     },
 
-    async open(keyClass, place, sealed) {
+    async open(secretClass, place, sealed) {
       const [, ofClass, kid, content] = form.exec(sealed) ?? [];
       if (kid === undefined || content === undefined)
         throw new SealBroken("a stored secret is not in sealed form");
-      if (ofClass !== keyClass) throw new SealBroken("a stored secret is of another class");
-      const key = rings[keyClass]?.find((each) => each.kid === kid);
-      if (key === undefined) throw new SealBroken(`no key ${kid} of the class ${keyClass} is held here`);
+      if (ofClass !== secretClass) throw new SealBroken("a stored secret is of another class");
+      const key = rings[secretClass]?.find((each) => each.kid === kid);
+      if (key === undefined) throw new SealBroken(`no key ${kid} of the class ${secretClass} is held here`);
       const bytes = fromBase64(content);
       const bound = {
         name: "AES-GCM",
         iv: bytes.slice(0, ivBytes),
-        additionalData: bind(keyClass, kid, place),
+        additionalData: bind(secretClass, kid, place),
       };
       try {
-        const plain = await crypto.subtle.decrypt(bound, await keyOf(keyClass, key), bytes.slice(ivBytes));
+        const plain = await crypto.subtle.decrypt(bound, await keyOf(secretClass, key), bytes.slice(ivBytes));
         return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(plain);
       } catch (cause) {
         throw new SealBroken(`a secret in ${place.table}.${place.column} does not open`, { cause });
@@ -137,9 +111,9 @@ function checkKey(key: SealKey): void {
 }
 
 /** JSON keeps the parts apart: no two places have the same spelling. */
-function bind(keyClass: KeyClass, kid: string, place: Place): Bytes {
+function bind(secretClass: SecretClass, kid: string, place: SealedPlace): Bytes {
   const { organizationId, table, column, row } = place;
-  return utf8(JSON.stringify(["slipway:sealed:v1", keyClass, kid, organizationId, table, column, row]));
+  return utf8(JSON.stringify(["slipway:sealed:v1", secretClass, kid, organizationId, table, column, row]));
 }
 
 function join(first: Uint8Array, second: Uint8Array): Uint8Array {

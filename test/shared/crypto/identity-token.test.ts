@@ -3,9 +3,9 @@ import {
   createIdentitySigner,
   createIdentityVerifier,
   type IdentitySigner,
-  makeIdentityKeys,
 } from "../../../shared/crypto/identity-token.ts";
 import type { Identity } from "../../../shared/domain/principal.ts";
+import { makeIdentityKey } from "../../identity-key.ts";
 
 const identity: Identity = {
   organizationId: "org_1",
@@ -17,17 +17,20 @@ const identity: Identity = {
   sourceIp: "192.0.2.1",
   requestId: "req_1",
 };
-const request = { method: "POST", path: "/api/deployments?x=1", body: new TextEncoder().encode("{}") };
+const request = {
+  method: "POST",
+  path: "/api/deployments?x=1",
+  body: async () => new TextEncoder().encode("{}"),
+};
 
 describe("the token between edge and functions", () => {
-  let keys: Awaited<ReturnType<typeof makeIdentityKeys>>;
+  const keys = makeIdentityKey();
   let signer: IdentitySigner;
   let nowMs = 1_750_000_000_000;
   const now = () => nowMs;
   const verifier = () => createIdentityVerifier({ audience: "deploy", keys: [keys] }, now);
 
   beforeAll(async () => {
-    keys = await makeIdentityKeys();
     signer = await createIdentitySigner(keys, now);
   });
 
@@ -54,7 +57,7 @@ describe("the token between edge and functions", () => {
     ["method", { ...request, method: "DELETE" }],
     ["path", { ...request, path: "/api/deployments/dep_1" }],
     ["query", { ...request, path: "/api/deployments?x=2" }],
-    ["body", { ...request, body: new TextEncoder().encode('{"a":1}') }],
+    ["body", { ...request, body: async () => new TextEncoder().encode('{"a":1}') }],
   ])("is refused for another %s", async (_what, other) => {
     const token = await signer.sign("deploy", request, identity);
     await expect((await verifier()).verify(token, other)).rejects.toMatchObject({ kind: "unauthenticated" });
@@ -68,9 +71,9 @@ describe("the token between edge and functions", () => {
   });
 
   test("is refused when signed by a key that is not known, also under a known kid", async () => {
-    const foreign = await makeIdentityKeys();
+    const foreign = makeIdentityKey();
     for (const kid of [foreign.kid, keys.kid]) {
-      const forger = await createIdentitySigner({ kid, privateKey: foreign.privateKey }, now);
+      const forger = await createIdentitySigner({ ...foreign, kid }, now);
       const token = await forger.sign("deploy", request, identity);
       await expect((await verifier()).verify(token, request)).rejects.toMatchObject({
         kind: "unauthenticated",

@@ -3,12 +3,17 @@ import {
   createSealer,
   fingerprint,
   makeSealKey,
-  type Place,
   SealBroken,
 } from "../../../shared/crypto/seal.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
+import type { SealedPlace } from "../../../shared/domain/sealed-place.ts";
 
-const place: Place = { organizationId: "org_1", table: "servers", column: "sealed_credential", row: "srv_1" };
+const place: SealedPlace = {
+  organizationId: "org_1",
+  table: "servers",
+  column: "sealed_credential",
+  row: "srv_1",
+};
 const first = { kid: "k1", key: makeSealKey() };
 const second = { kid: "k2", key: makeSealKey() };
 

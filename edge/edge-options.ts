@@ -1,0 +1,46 @@
+/** What the edge is made of, and what one request carries through it. Both hosts fill in the same form. */
+import type { Sealer } from "../shared/crypto/seal.ts";
+import type { Identity } from "../shared/domain/principal.ts";
+import type { Clock } from "../shared/ports/clock.ts";
+import type { EdgeStore } from "../shared/ports/edge-store.ts";
+import type { Forwarder } from "../shared/ports/forwarder.ts";
+import type { LimitAnswer, Limiter } from "../shared/ports/limiter.ts";
+import type { Log } from "../shared/ports/log.ts";
+import type { MatchedRoute } from "./router/match-route.ts";
+import type { Counters } from "./webhooks/counters.ts";
+
+export interface EdgeOptions {
+  mode: "self-hosted" | "cloud";
+  version: string;
+  store: EdgeStore;
+  forwarder: Forwarder;
+  limiter: Limiter;
+  /** Holds the ring `webhook` and no other. */
+  sealer: Sealer;
+  /** Wakes the deploy function for a deployment that is committed already; losing a nudge loses nothing. */
+  nudge: (deployment: { operationId: string; projectId: string }) => Promise<void>;
+  /** Addresses and networks (CIDR) whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
+  apiLimitPerMinute: number;
+  /** GIT_WEBHOOK_SECRET; null: deliveries need a project's own secret. */
+  instanceWebhookSecret: string | null;
+  log: Log;
+  clock: Clock;
+  /** Refused deliveries by minute and source; for metrics and the inbox page. */
+  counters?: Counters;
+}
+
+export interface EdgeEnv {
+  Bindings: {
+    /** The other end of the connection, as the host sees it: never a header that anyone could write. */
+    remoteAddress?: string;
+  };
+  Variables: {
+    requestId: string;
+    sourceIp: string;
+    matched: MatchedRoute;
+    /** null on public routes. */
+    identity: Identity | null;
+    limited: LimitAnswer;
+  };
+}

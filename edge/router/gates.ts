@@ -1,0 +1,74 @@
+/** The gates between "who" and "what": permission tag (403), rate (429), size of the body (413), in that order. */
+import { bodyLimit } from "hono/body-limit";
+import { createMiddleware } from "hono/factory";
+import { receiveWebhook } from "../../shared/contract/webhooks.ts";
+import { limits } from "../../shared/domain/limits.ts";
+import { Refusal } from "../../shared/domain/refusal.ts";
+import type { LimitAnswer } from "../../shared/ports/limiter.ts";
+import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
+import { sourceKey } from "./source-ip.ts";
+
+const minuteMs = 60_000;
+
+export function authorize() {
+  return createMiddleware<EdgeEnv>(async (c, next) => {
+    const needed = c.get("matched").route.policy.permission;
+    if (needed !== "public" && needed !== "member" && !c.get("identity")?.permissions.includes(needed)) {
+      throw new Refusal("forbidden", "forbidden", `This needs the permission ${needed}.`);
+    }
+    await next();
+  });
+}
+
+/** Deliveries count by source, everything else by token. */
+export function limitRate(options: EdgeOptions) {
+  const { limiter, apiLimitPerMinute, counters } = options;
+  const ofSource = { limit: limits.webhookPerMinute, windowMs: minuteMs };
+  const ofToken = { limit: apiLimitPerMinute, windowMs: minuteMs };
+  return createMiddleware<EdgeEnv>(async (c, next) => {
+    const identity = c.get("identity");
+    const isDelivery = c.get("matched").route === receiveWebhook;
+    if (!isDelivery && identity === null) return next();
+    const answer = isDelivery
+      ? await limiter.take(`webhook:${sourceKey(c.get("sourceIp"))}`, ofSource)
+      : await limiter.take(`token:${identity?.credentialId}`, ofToken);
+    c.set("limited", answer);
+    if (!answer.allowed) {
+      if (isDelivery) counters?.count(429, c.get("sourceIp"));
+      throw new Refusal("rate_limited", "rate_limited", `At most ${answer.limit} requests a minute.`, {
+        retryAfterSeconds: seconds(answer),
+      });
+    }
+    await next();
+  });
+}
+
+export function rateHeaders(answer: LimitAnswer): Record<string, string> {
+  return {
+    "ratelimit-limit": String(answer.limit),
+    "ratelimit-remaining": String(answer.remaining),
+    "ratelimit-reset": String(seconds(answer)),
+  };
+}
+
+/** Rounded up: who waits that long is not refused again. */
+function seconds(answer: LimitAnswer): number {
+  return Math.max(1, Math.ceil(answer.resetMs / 1000));
+}
+
+export function limitBody(options: EdgeOptions) {
+  const refuse = (most: number) => {
+    throw new Refusal("too_large", "too_large", `The body must be at most ${most} bytes long.`);
+  };
+  const json = bodyLimit({ maxSize: limits.jsonBodyBytes, onError: () => refuse(limits.jsonBodyBytes) });
+  const delivery = bodyLimit({
+    maxSize: limits.webhookBodyBytes,
+    onError: (c) => {
+      options.counters?.count(413, c.get("sourceIp"));
+      return refuse(limits.webhookBodyBytes);
+    },
+  });
+  return createMiddleware<EdgeEnv>((c, next) =>
+    c.get("matched").route === receiveWebhook ? delivery(c, next) : json(c, next),
+  );
+}

@@ -1,0 +1,37 @@
+/** Refused deliveries (401, 413, 429), counted by minute and source: a refusal is never a row in the database. */
+export interface Counters {
+  count(status: 401 | 413 | 429, source: string): void;
+  /** Newest minute first. */
+  list(): RefusedCount[];
+}
+
+export interface RefusedCount {
+  /** ISO 8601, the start of the minute. */
+  minute: string;
+  source: string;
+  status: number;
+  count: number;
+}
+
+/** Of the last hour at most; beyond `mostEntries` the oldest go first. */
+export function createCounters(now: () => number = Date.now, mostEntries = 5_000): Counters {
+  const entries = new Map<string, RefusedCount>();
+  return {
+    count(status, source) {
+      const minute = new Date(Math.floor(now() / 60_000) * 60_000).toISOString();
+      const key = `${minute} ${status} ${source}`;
+      const known = entries.get(key);
+      if (known !== undefined) {
+        known.count += 1;
+        return;
+      }
+      const oldest = new Date(now() - 3_600_000).toISOString();
+      for (const [each, entry] of entries) {
+        if (entries.size < mostEntries && entry.minute > oldest) break;
+        entries.delete(each);
+      }
+      entries.set(key, { minute, source, status, count: 1 });
+    },
+    list: () => [...entries.values()].reverse(),
+  };
+}

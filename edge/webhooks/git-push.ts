@@ -1,0 +1,68 @@
+/**
+ * From a verified push to a plan: which projects deploy, and for every other one why not. A pure function, so that the
+ * sweeper comes to the same plan from the stored row as the first try did. (spec.md "Push handling")
+ */
+import { z } from "zod";
+import { newId } from "../../shared/domain/identifier.ts";
+import { limits } from "../../shared/domain/limits.ts";
+import type { DeliveryPlan, LinkedProject, PlannedOutcome, Push } from "../../shared/ports/edge-store.ts";
+
+const sha = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
+
+const pushPayload = z.object({
+  ref: z.string().max(500),
+  before: sha,
+  after: sha,
+  deleted: z.boolean().nullish(),
+  repository: z.object({ default_branch: z.string().max(500).nullish() }),
+  head_commit: z.object({ message: z.string().nullish() }).nullish(),
+});
+
+export function planDelivery(
+  event: string | null,
+  payload: unknown,
+  projects: readonly LinkedProject[],
+): DeliveryPlan {
+  if (event === null) return ignored("no_event_header");
+  if (event === "ping") return ignored("ping");
+  if (event !== "push") return ignored("event_not_handled");
+  const parsed = pushPayload.safeParse(payload);
+  if (!parsed.success) return ignored("malformed_push");
+  const { ref, before, after, deleted, repository, head_commit } = parsed.data;
+  if (!ref.startsWith("refs/heads/")) return ignored("not_a_branch", projects);
+  if (deleted === true || /^0+$/.test(after)) return ignored("branch_deleted", projects);
+  const push: Push = {
+    branch: ref.slice("refs/heads/".length),
+    beforeSha: before,
+    commitSha: after,
+    commitMessage: plainMessage(head_commit?.message),
+  };
+  const outcomes = projects.map((project) => outcomeOf(project, push, repository.default_branch ?? null));
+  if (outcomes.some((outcome) => outcome.verdict === "deployed")) return { reason: null, outcomes };
+  return { reason: "no_matching_project", outcomes };
+}
+
+function outcomeOf(project: LinkedProject, push: Push, defaultBranch: string | null): PlannedOutcome {
+  const skipped = (reason: string): PlannedOutcome => ({ projectId: project.id, verdict: "skipped", reason });
+  if (!project.autoDeploy) return skipped("auto_deploy_off");
+  const wanted = project.branch ?? defaultBranch;
+  if (wanted === null) return skipped("no_default_branch");
+  if (wanted !== push.branch) return skipped("other_branch");
+  return { projectId: project.id, verdict: "deployed", deploymentId: newId("deployment"), push };
+}
+
+function ignored(reason: string, projects: readonly LinkedProject[] = []): DeliveryPlan {
+  const outcomes = projects.map((project) => ({
+    projectId: project.id,
+    verdict: "skipped" as const,
+    reason,
+  }));
+  return { reason, outcomes };
+}
+
+/** A message of a stranger, fit for a column and a line: bounded, no control characters, well formed. */
+function plainMessage(message: string | null | undefined): string | null {
+  if (message === null || message === undefined) return null;
+  const bounded = message.slice(0, limits.commitMessageLength).toWellFormed();
+  return bounded.replace(/[^\P{Cc}\n\t]/gu, "").trim();
+}

@@ -1,0 +1,112 @@
+/**
+ * The delivery inbox: a verified delivery is stored and claimed, then handled, and its outcome is written together with
+ * the deployments that follow. Whatever happens in between, the row is there and says how far it came; the sweeper
+ * takes up what was left over.
+ */
+import { limits } from "../../shared/domain/limits.ts";
+import type {
+  Claim,
+  LinkedProject,
+  SettledDelivery,
+  Trust,
+  VerifiedDelivery,
+} from "../../shared/ports/edge-store.ts";
+import type { EdgeOptions } from "../edge-options.ts";
+import { planDelivery } from "./git-push.ts";
+import { readDelivery } from "./signature.ts";
+
+type InboxOptions = Pick<EdgeOptions, "store" | "nudge" | "log">;
+
+export type Received =
+  | { result: "settled"; status: SettledDelivery["status"] }
+  | { result: "duplicate" }
+  | { result: "failed" };
+
+/** Rejects only when the delivery could not be stored; from then on every failure is a row to be tried again. */
+export async function receive(
+  options: InboxOptions,
+  delivery: VerifiedDelivery,
+  trust: Trust,
+  read: { repository: string | null; payload: unknown },
+): Promise<Received> {
+  const projects =
+    read.repository === null ? [] : await options.store.inbox.linkedProjects(read.repository, trust);
+  const organizationIds = [...new Set(projects.map((project) => project.organizationId))].sort();
+  const rows = organizationIds.length === 0 ? [null] : organizationIds;
+  const claims = await options.store.inbox.claim(delivery, rows);
+  if (claims.length === 0) return { result: "duplicate" };
+  const results = await Promise.all(
+    claims.map((claim) => handle(options, claim, delivery, read.payload, of(claim, projects))),
+  );
+  if (results.includes("failed")) return { result: "failed" };
+  return { result: "settled", status: results.includes("done") ? "done" : "ignored" };
+}
+
+/** Takes up deliveries that failed or whose owner went away; the composition root calls it every 30 seconds. */
+export async function sweepDeliveries(options: InboxOptions): Promise<number> {
+  const leftOver = await options.store.inbox.reclaim(sweptAtOnce);
+  for (const { delivery, ...claim } of leftOver) {
+    const read = readDelivery(delivery.body);
+    const trust: Trust =
+      delivery.verdict === "instance_secret"
+        ? { by: "instance_secret" }
+        : {
+            by: "project_secret",
+            organizationIds: claim.organizationId === null ? [] : [claim.organizationId],
+          };
+    try {
+      const projects =
+        read.repository === null ? [] : await options.store.inbox.linkedProjects(read.repository, trust);
+      await handle(options, claim, delivery, read.payload, of(claim, projects));
+    } catch (error) {
+      await failed(options, claim, error);
+    }
+  }
+  return leftOver.length;
+}
+
+/** Bodies are up to 5 MiB each: few at a time. */
+const sweptAtOnce = 8;
+
+async function handle(
+  options: InboxOptions,
+  claim: Claim,
+  delivery: VerifiedDelivery,
+  payload: unknown,
+  projects: readonly LinkedProject[],
+): Promise<SettledDelivery["status"] | "failed"> {
+  try {
+    const settled = await options.store.inbox.settle(claim, planDelivery(delivery.event, payload, projects));
+    // Taken over meanwhile: whoever has it now answers for it.
+    if (settled === null) return "ignored";
+    for (const { id, projectId } of settled.deployments) nudge(options, id, projectId);
+    return settled.status;
+  } catch (error) {
+    await failed(options, claim, error);
+    return "failed";
+  }
+}
+
+function of(claim: Claim, projects: readonly LinkedProject[]): LinkedProject[] {
+  return projects.filter((project) => project.organizationId === claim.organizationId);
+}
+
+/** The deployment is committed: without the nudge it only starts a little later. */
+function nudge({ nudge: send, log }: InboxOptions, operationId: string, projectId: string): void {
+  send({ operationId, projectId }).catch((error: unknown) => {
+    log.warn({ err: error, operationId }, "the deploy function could not be nudged");
+  });
+}
+
+async function failed({ store, log }: InboxOptions, claim: Claim, error: unknown): Promise<void> {
+  log.error({ err: error, deliveryRow: claim.id, attempt: claim.attempt }, "a delivery could not be handled");
+  try {
+    await store.inbox.fail(claim, "handler_failed");
+  } catch (second) {
+    // The claim runs out by itself after `limits.deliveryLeaseMs`; then the sweeper has it.
+    log.error(
+      { err: second, deliveryRow: claim.id, leaseMs: limits.deliveryLeaseMs },
+      "nor marked as failed",
+    );
+  }
+}

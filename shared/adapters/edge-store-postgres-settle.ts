@@ -1,0 +1,98 @@
+/**
+ * The outcome of a delivery and the deployments that follow, in one statement behind a lock: 100 copies of one push
+ * that come at once make one deployment. The operation gets the form that `insertOperation` (shared/operations) gives
+ * it; a test holds the two together.
+ */
+import { sql } from "drizzle-orm";
+import type { Database, Queryable } from "../db/database.ts";
+import { channels } from "../operations/channels.ts";
+import { encode, rowsOf } from "../operations/statements.ts";
+import type { Claim, DeliveryPlan, SettledDelivery } from "../ports/edge-store.ts";
+
+export async function settle(
+  db: Database,
+  claim: Claim,
+  plan: DeliveryPlan,
+): Promise<SettledDelivery | null> {
+  const projectIds = plan.outcomes.flatMap((each) => (each.verdict === "deployed" ? [each.projectId] : []));
+  if (projectIds.length === 0) return write(db, claim, plan);
+  return db.transaction(async (tx) => {
+    // In one order, so that two deliveries for the same projects cannot wait for each other.
+    await rowsOf(
+      tx,
+      sql`
+        select pg_advisory_xact_lock(hashtextextended('slipway push ' || id, 0))
+        from (select unnest(${sql.param(projectIds)}::text[]) as id order by 1) as wanted`,
+    );
+    return write(tx, claim, plan);
+  });
+}
+
+async function write(db: Queryable, claim: Claim, plan: DeliveryPlan): Promise<SettledDelivery | null> {
+  const planned = plan.outcomes.flatMap((each) =>
+    each.verdict === "deployed" ? [{ id: each.deploymentId, projectId: each.projectId, ...each.push }] : [],
+  );
+  const outcomes = plan.outcomes.map((each) =>
+    each.verdict === "deployed"
+      ? { projectId: each.projectId, verdict: each.verdict, deploymentId: each.deploymentId }
+      : each,
+  );
+  const [row] = await rowsOf<SettledDelivery>(
+    db,
+    sql`
+      with claim as (
+        select id, organization_id from webhook_deliveries
+        where id = ${claim.id} and attempts = ${claim.attempt} and status = 'claimed'
+        for update
+      ), fresh as (
+        select planned.*, project.organization_id, project.server_id, organization.primary_owner_id
+        from claim
+        join jsonb_to_recordset(${encode(planned)}::jsonb) as planned(
+          id text, "projectId" text, branch text, "beforeSha" text, "commitSha" text, "commitMessage" text
+        ) on true
+        join projects as project on project.id = planned."projectId"
+          and project.organization_id = claim.organization_id and project.deleted_at is null
+        join organizations as organization on organization.id = project.organization_id
+        left join lateral (
+          select before_sha, commit_sha from deployments
+          where project_id = planned."projectId" order by id desc limit 1
+        ) as newest on true
+        where (newest.before_sha, newest.commit_sha) is distinct from (planned."beforeSha", planned."commitSha")
+      ), started as (
+        insert into operations (id, organization_id, kind, subject_id, state, next_seq, created_by)
+        select id, organization_id, 'deployment', "projectId", 'queued', 2, primary_owner_id from fresh
+      ), logged as (
+        insert into operation_events (operation_id, seq, at, type, data)
+        select id, 1, clock_timestamp(), 'status', '{"status":"queued"}'::jsonb from fresh
+      ), deployed as (
+        insert into deployments (
+          id, organization_id, project_id, server_id, trigger, branch, before_sha, commit_sha, commit_message,
+          delivery_id
+        )
+        select fresh.id, fresh.organization_id, "projectId", server_id, 'push', branch, "beforeSha", "commitSha",
+          "commitMessage", claim.id
+        from fresh, claim
+      ), looked as (
+        select coalesce(jsonb_agg(
+          case when outcome ->> 'verdict' = 'deployed' and fresh.id is null
+            then jsonb_build_object(
+              'projectId', outcome -> 'projectId', 'verdict', 'skipped', 'reason', 'duplicate_push')
+            else outcome end
+          order by place), '[]'::jsonb) as outcomes
+        from jsonb_array_elements(${encode(outcomes)}::jsonb) with ordinality as each(outcome, place)
+        left join fresh on fresh.id = outcome ->> 'deploymentId'
+      ), told as (
+        select jsonb_agg(jsonb_build_object('id', id, 'projectId', "projectId")) as deployments,
+          count(pg_notify(${channels.due}, id)) as notified
+        from fresh
+      )
+      update webhook_deliveries as row set
+        status = case when told.notified > 0 then 'done' else 'ignored' end,
+        reason = case when told.notified > 0 then null else coalesce(${plan.reason}::text, 'duplicate_push') end,
+        outcomes = looked.outcomes, finished_at = now(), lease_until = null
+      from claim, looked, told
+      where row.id = claim.id
+      returning row.status, row.reason, coalesce(told.deployments, '[]'::jsonb) as deployments`,
+  );
+  return row ?? null;
+}

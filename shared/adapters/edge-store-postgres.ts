@@ -1,0 +1,58 @@
+/**
+ * The edge's questions to Postgres. Statements stand alone; only the outcome of a push is a batch of two, a lock and
+ * one statement that does everything, because a single statement would look at the deployments as they were before it
+ * got the lock. Rejected: an interactive transaction, which the driver of the cloud's edge does not have.
+ */
+import { and, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
+import type { Database } from "../db/database.ts";
+import { memberships, tokens } from "../db/schema.ts";
+import { limits } from "../domain/limits.ts";
+import { rowsOf } from "../operations/statements.ts";
+import type { EdgeStore, StoredCredential } from "../ports/edge-store.ts";
+import { createPostgresInbox } from "./edge-store-postgres-inbox.ts";
+
+export function createPostgresEdgeStore(db: Database): EdgeStore {
+  return {
+    ping: async () => void (await rowsOf(db, sql`select 1`)),
+    findCredential: (tokenHash) => findCredential(db, tokenHash),
+    touchCredential: (credentialId) => touchCredential(db, credentialId),
+    inbox: createPostgresInbox(db),
+  };
+}
+
+async function findCredential(db: Database, tokenHash: string): Promise<StoredCredential | null> {
+  const [row] = await db
+    .select({
+      id: tokens.id,
+      organizationId: tokens.organizationId,
+      userId: tokens.userId,
+      role: memberships.role,
+      permissions: tokens.permissions,
+      projectIds: tokens.projectIds,
+      serverIds: tokens.serverIds,
+      expiresAt: tokens.expiresAt,
+    })
+    .from(tokens)
+    .innerJoin(
+      memberships,
+      and(eq(memberships.organizationId, tokens.organizationId), eq(memberships.userId, tokens.userId)),
+    )
+    .where(
+      and(
+        eq(tokens.hash, tokenHash),
+        isNull(tokens.revokedAt),
+        or(isNull(tokens.expiresAt), gt(tokens.expiresAt, sql`now()`)),
+      ),
+    );
+  if (row === undefined) return null;
+  const { expiresAt, ...credential } = row;
+  return { ...credential, expiresAtMs: expiresAt?.getTime() ?? null };
+}
+
+async function touchCredential(db: Database, credentialId: string): Promise<void> {
+  const lately = sql`now() - make_interval(secs => ${limits.lastUsedMs / 1000})`;
+  await db
+    .update(tokens)
+    .set({ lastUsedAt: sql`now()` })
+    .where(and(eq(tokens.id, credentialId), or(isNull(tokens.lastUsedAt), lt(tokens.lastUsedAt, lately))));
+}

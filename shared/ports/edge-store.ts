@@ -1,0 +1,106 @@
+/**
+ * All that the edge asks of the database. Each method is one statement, or one batch of statements that need no answer
+ * of each other, so that a driver without interactive transactions (HTTP) can serve it as well, under a database role
+ * that sees no more than this. Sealed values stay sealed here.
+ */
+import type { Permission, Role } from "../domain/permission.ts";
+
+export interface EdgeStore {
+  /** Rejects when the database does not answer. */
+  ping(): Promise<void>;
+  /** The credential that holds now (not revoked, not expired, its user still a member), or null. */
+  findCredential(tokenHash: string): Promise<StoredCredential | null>;
+  /** Sets the last use, at most once a minute. */
+  touchCredential(credentialId: string): Promise<void>;
+  inbox: InboxStore;
+}
+
+export interface StoredCredential {
+  id: string;
+  organizationId: string;
+  userId: string;
+  role: Role;
+  /** null: all that its maker may do. */
+  permissions: Permission[] | null;
+  projectIds: string[] | null;
+  serverIds: string[] | null;
+  expiresAtMs: number | null;
+}
+
+export interface InboxStore {
+  /** Secrets of projects linked to `repository` (`owner/repo`, lower case), that of `hookId` first. */
+  hookSecrets(repository: string, hookId: string | null, most: number): Promise<HookSecret[]>;
+  /** Projects linked to `repository` for which a delivery of this trust may act. */
+  linkedProjects(repository: string, trust: Trust): Promise<LinkedProject[]>;
+  /**
+   * Stores the delivery and claims it, one row an organization (null: of none). Answers the rows claimed by this call:
+   * a row that is claimed or done already is left out, a failed one and one whose claim ran out are taken over.
+   */
+  claim(delivery: VerifiedDelivery, organizationIds: readonly (string | null)[]): Promise<Claim[]>;
+  /**
+   * Writes the outcome of a claim together with the deployments that follow from it, all or nothing. A push that is
+   * the newest deployment of its project already makes no second one. Answers null when the claim was lost meanwhile.
+   */
+  settle(claim: Claim, plan: DeliveryPlan): Promise<SettledDelivery | null>;
+  /** Marks a claim failed, to be tried again later. */
+  fail(claim: Claim, reason: string): Promise<void>;
+  /** Claims up to `most` deliveries that were left over: failed ones whose time has come, and claims that ran out. */
+  reclaim(most: number): Promise<(Claim & { delivery: VerifiedDelivery })[]>;
+}
+
+export interface HookSecret {
+  projectId: string;
+  organizationId: string;
+  sealedSecret: string;
+}
+
+/** Whose word a verified delivery is: of organizations, by a secret of one of their projects, or of the instance. */
+export type Trust = { by: "project_secret"; organizationIds: readonly string[] } | { by: "instance_secret" };
+
+export interface LinkedProject {
+  id: string;
+  organizationId: string;
+  autoDeploy: boolean;
+  /** null: the default branch of the repository. */
+  branch: string | null;
+}
+
+export interface VerifiedDelivery {
+  provider: string;
+  deliveryId: string;
+  event: string | null;
+  headers: Record<string, string>;
+  body: Uint8Array<ArrayBuffer>;
+  verdict: Trust["by"];
+}
+
+/** Held for `limits.deliveryLeaseMs`; `attempt` fences out an owner whose claim was taken over. */
+export interface Claim {
+  id: string;
+  organizationId: string | null;
+  attempt: number;
+}
+
+export interface DeliveryPlan {
+  /** Why nothing is deployed; null when something is. */
+  reason: string | null;
+  outcomes: PlannedOutcome[];
+}
+
+export type PlannedOutcome =
+  | { projectId: string; verdict: "skipped"; reason: string }
+  | { projectId: string; verdict: "deployed"; deploymentId: string; push: Push };
+
+/** What a push deployment is made from. */
+export interface Push {
+  branch: string;
+  beforeSha: string;
+  commitSha: string;
+  commitMessage: string | null;
+}
+
+export interface SettledDelivery {
+  status: "done" | "ignored";
+  reason: string | null;
+  deployments: { id: string; projectId: string }[];
+}
