@@ -39,8 +39,8 @@ export async function collect(
   };
 }
 
-/** Chunks as they arrive; the far side is held back while the reader is slow. */
-export async function* follow(
+/** Chunks as they arrive; the far side is held back while the reader is slow. It listens from the call on, not from the first read. */
+export function follow(
   channel: ClientChannel,
   command: ShellCommand,
   signal: AbortSignal,
@@ -57,20 +57,23 @@ export async function* follow(
     arrivals.wake();
   };
   end.code.then(finished, finished);
-  try {
-    for (;;) {
-      const chunk: Buffer | null = channel.read();
-      if (chunk !== null) {
-        yield chunk;
-      } else if (over) {
-        return { code: await end.code, stderr: stderr.bytes().toString("utf8") };
-      } else {
-        await arrivals.wait();
+  const chunks = async function* (): AsyncGenerator<Uint8Array, ShellStreamEnd, undefined> {
+    try {
+      for (;;) {
+        const chunk: Buffer | null = channel.read();
+        if (chunk !== null) {
+          yield chunk;
+        } else if (over) {
+          return { code: await end.code, stderr: stderr.bytes().toString("utf8") };
+        } else {
+          await arrivals.wait();
+        }
       }
+    } finally {
+      end.fail(new ShellFailure("aborted", "The stream was ended by its reader."));
     }
-  } finally {
-    end.fail(new ShellFailure("aborted", "The stream was ended by its reader."));
-  }
+  };
+  return chunks();
 }
 
 interface End {
@@ -147,7 +150,7 @@ async function feed(
   isOver: () => boolean,
 ): Promise<void> {
   if (stdin === undefined) {
-    return; // The command line reads /dev/null. An input left open keeps the way free for a signal, which ssh2 closes with it.
+    return; // Nobody reads it. Left open it keeps the way free for a signal, which ssh2 refuses to send after the end of the input.
   }
   if (typeof stdin === "string" || stdin instanceof Uint8Array) {
     channel.end(stdin);

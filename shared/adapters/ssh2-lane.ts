@@ -16,8 +16,6 @@ export interface LaneOptions {
   idleMs: number;
   /** How long an ended channel may stay unconfirmed before its connection is given up. */
   stuckChannelMs: number;
-  /** After a refused channel, until the limit may rise by one again. */
-  limitRecoveryMs: number;
   /** The first pause after a failed connect; it doubles, with jitter. */
   reconnectBaseMs: number;
   failuresUntilOpen: number;
@@ -33,7 +31,7 @@ interface Pooled {
   open: number;
   limit: number;
   stuck: number;
-  refusedAtMs: number;
+  sinceRefused: number;
   retired: boolean;
 }
 
@@ -50,6 +48,12 @@ interface Breaker {
   notBeforeMs: number;
   reason: ShellFailure | undefined;
 }
+
+/**
+ * A limit that was lowered rises by one after this many times its number of commands: sshd frees a session a moment after it has said
+ * that the channel is closed, so a refusal may have been about that moment only. A wrong guess costs one round trip.
+ */
+const patience = 8;
 
 /** A fresh connection is tried this often when one loses a channel before the command was sent. */
 const freshStarts = 2;
@@ -69,14 +73,17 @@ export class Ssh2Lane {
     this.#options = options;
   }
 
-  /** A channel on which `line` was started. The slot is given back when the server confirms that the channel is closed. */
-  async open(target: ShellTarget, line: string, signal: AbortSignal): Promise<ClientChannel> {
+  /**
+   * Starts `line` on a channel and hands that to `begin`, in the same tick: a short command's exit may be in the very packet that
+   * says that it started. The slot is given back when the server confirms that the channel is closed.
+   */
+  async start<T>(target: ShellTarget, line: string, signal: AbortSignal, begin: (channel: ClientChannel) => T): Promise<T> {
     const order = this.#nextOrder++;
     for (let fresh = 0; ; ) {
       const pooled = await this.#slot(target, order, signal);
-      const outcome = await this.#start(pooled, line, signal);
+      const outcome = await this.#start(pooled, line, signal, begin);
       if (typeof outcome === "object") {
-        return outcome;
+        return outcome.begun;
       }
       if (outcome === "no_connection" && ++fresh > freshStarts) {
         throw new ShellFailure("unreachable", "The server takes the connection but opens no session on it.");
@@ -213,7 +220,7 @@ export class Ssh2Lane {
       open: 0,
       limit: this.#options.channelLimit,
       stuck: 0,
-      refusedAtMs: 0,
+      sinceRefused: 0,
       retired: false,
     };
     this.#all.add(pooled);
@@ -250,7 +257,12 @@ export class Ssh2Lane {
   }
 
   /** Starts the command, or says why it surely was not started. */
-  #start(pooled: Pooled, line: string, signal: AbortSignal): Promise<ClientChannel | "refused" | "no_connection"> {
+  #start<T>(
+    pooled: Pooled,
+    line: string,
+    signal: AbortSignal,
+    begin: (channel: ClientChannel) => T,
+  ): Promise<{ begun: T } | "refused" | "no_connection"> {
     return new Promise((resolve, reject) => {
       const onAbort = (): void => reject(signal.reason);
       signal.addEventListener("abort", onAbort, { once: true });
@@ -259,10 +271,10 @@ export class Ssh2Lane {
         if (channel !== undefined && error === undefined) {
           this.#watch(pooled, channel);
           if (signal.aborted) {
-            terminate(channel);
-            this.#discard(channel);
+            discard(channel);
+          } else {
+            resolve({ begun: begin(channel) });
           }
-          resolve(channel);
         } else if (error?.reason !== undefined) {
           resolve(this.#refused(pooled));
         } else if (error?.message === "No response from server" || error?.message === "Not connected") {
@@ -279,12 +291,6 @@ export class Ssh2Lane {
         answered(error instanceof Error ? error : new Error(String(error)));
       }
     });
-  }
-
-  #discard(channel: ClientChannel): void {
-    channel.on("error", () => undefined);
-    channel.resume();
-    channel.stderr.resume();
   }
 
   /** Gives the slot back when the channel is closed on both sides, and gives the connection up when that never comes. */
@@ -310,10 +316,10 @@ export class Ssh2Lane {
 
   #release(pooled: Pooled): void {
     pooled.open--;
-    const { channelLimit, limitRecoveryMs, nowMs } = this.#options;
-    if (pooled.limit < channelLimit && nowMs() - pooled.refusedAtMs > limitRecoveryMs) {
+    pooled.sinceRefused++;
+    if (pooled.limit < this.#options.channelLimit && pooled.sinceRefused >= pooled.limit * patience) {
       pooled.limit++;
-      pooled.refusedAtMs = nowMs();
+      pooled.sinceRefused = 0;
     }
     if (pooled.retired) {
       this.#retire(pooled);
@@ -324,7 +330,7 @@ export class Ssh2Lane {
   /** "open failed": with other channels open that is MaxSessions; alone, the connection is of no use. */
   #refused(pooled: Pooled): "refused" | "no_connection" {
     pooled.open--;
-    pooled.refusedAtMs = this.#options.nowMs();
+    pooled.sinceRefused = 0;
     if (pooled.open > 0) {
       pooled.limit = pooled.open;
       return "refused";
@@ -343,6 +349,12 @@ export class Ssh2Lane {
       pooled.connection.end();
     }
   }
+}
+
+function discard(channel: ClientChannel): void {
+  channel.on("error", () => undefined).resume();
+  channel.stderr.resume();
+  terminate(channel);
 }
 
 function notStarted(connectionOpen: boolean, cause: Error | undefined): ShellFailure {

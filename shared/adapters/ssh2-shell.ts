@@ -3,7 +3,6 @@
  * way of a probe. This file only says what a command becomes; connections, lanes and running commands are next to it.
  */
 import { randomBytes } from "node:crypto";
-import type { ClientChannel } from "ssh2";
 import {
   type HostKey,
   type Shell,
@@ -17,6 +16,7 @@ import {
 import { startDeadline } from "../shell/deadline.ts";
 import { commandLine } from "../shell/quote.ts";
 import { receiveFile, renameReceived } from "../shell/scripts/upload.ts";
+import { watched } from "../shell/scripts/watched.ts";
 import { connect, type OpenSocket, probeHostKey } from "./ssh2-connection.ts";
 import { collect, follow } from "./ssh2-execution.ts";
 import { Ssh2Lane } from "./ssh2-lane.ts";
@@ -64,7 +64,6 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
       channelLimit: options.channelLimit ?? 10,
       idleMs: options.idleMs ?? 60_000,
       stuckChannelMs: 5_000,
-      limitRecoveryMs: 10_000,
       reconnectBaseMs: 100,
       failuresUntilOpen: 3,
       breakerOpenMs: options.breakerOpenMs ?? 5_000,
@@ -75,14 +74,17 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
     return lane;
   };
 
-  const openChannel = (kind: LaneKind, target: ShellTarget, command: ShellCommand, signal: AbortSignal): Promise<ClientChannel> =>
-    laneOf(target.serverId, kind).open(target, lineFor(target, command), signal);
+  const collected = async (target: ShellTarget, command: ShellCommand, signal: AbortSignal): Promise<ShellResult> => {
+    const lane = laneOf(target.serverId, "short");
+    const line = lineFor(target, command, command.stdin === undefined ? "no input" : "input");
+    const running = await lane.start(target, line, signal, (channel) => ({ result: collect(channel, command, signal) }));
+    return await running.result;
+  };
 
   const run = async (target: ShellTarget, command: ShellCommand): Promise<ShellResult> => {
     const deadline = startDeadline(command.deadlineMs, command.signal);
     try {
-      const channel = await openChannel("short", target, command, deadline.signal);
-      const result = await collect(channel, command, deadline.signal);
+      const result = await collected(target, command, deadline.signal);
       if (needsSudo(target, command) && result.code !== 0 && result.stderr.startsWith("sudo: ")) {
         await refuseWithoutSudo(target, deadline.signal);
       }
@@ -95,7 +97,7 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
   /** A command may itself fail with a line that looks like sudo's, so sudo is asked again before it is blamed. */
   const refuseWithoutSudo = async (target: ShellTarget, signal: AbortSignal): Promise<void> => {
     const probe: ShellCommand = { argv: ["true"], asRoot: true, deadlineMs: 0 };
-    const { code } = await collect(await openChannel("short", target, probe, signal), probe, signal);
+    const { code } = await collected(target, probe, signal);
     if (code !== 0) {
       throw new ShellFailure("sudo", `The user ${target.user} of this server is neither root nor may use sudo without a password.`);
     }
@@ -104,8 +106,9 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
   const stream = async function* (target: ShellTarget, command: ShellCommand): AsyncGenerator<Uint8Array, ShellStreamEnd, undefined> {
     const deadline = startDeadline(command.deadlineMs, command.signal);
     try {
-      const channel = await openChannel("long", target, command, deadline.signal);
-      return yield* follow(channel, command, deadline.signal);
+      const lane = laneOf(target.serverId, "long");
+      const line = lineFor(target, whileHeard(command), "input");
+      return yield* await lane.start(target, line, deadline.signal, (channel) => follow(channel, command, deadline.signal));
     } finally {
       deadline.clear();
     }
@@ -145,12 +148,20 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
   };
 }
 
+/** A stream ends on the server when nobody listens any more. With an input of its own, the end of that input is the sign. */
+function whileHeard(command: ShellCommand): ShellCommand {
+  if (command.stdin !== undefined) {
+    return command;
+  }
+  return { ...command, argv: ["sh", "-c", watched, "slipway-stream", ...command.argv] };
+}
+
 function needsSudo(target: ShellTarget, command: { asRoot?: boolean }): boolean {
   return command.asRoot === true && target.user !== "root";
 }
 
-function lineFor(target: ShellTarget, command: ShellCommand): string {
-  return commandLine({ argv: command.argv, env: command.env, sudo: needsSudo(target, command), noInput: command.stdin === undefined });
+function lineFor(target: ShellTarget, command: ShellCommand, input: "input" | "no input"): string {
+  return commandLine({ argv: command.argv, env: command.env, sudo: needsSudo(target, command), noInput: input === "no input" });
 }
 
 /**
