@@ -11,6 +11,7 @@ import { type LabImages, type ProductImage, timed } from "./images.ts";
 import { labLabel } from "./labels.ts";
 import { serverRunArguments, waitForBoot } from "./server-container.ts";
 
+const storeKey = "slipway-lab.store";
 const loadDeadlineMs = 180_000;
 
 /** The prepared volume for these images; made when it is missing. Callers hold the lab's lock. */
@@ -19,13 +20,13 @@ export async function ensureStore(
   names: readonly ProductImage[],
   say: (line: string) => void,
 ): Promise<string> {
-  const key = JSON.stringify([images.dockerServer, names.map((name) => [name, images.product[name]])]);
-  const store = `slipway-lab-store-${createHash("sha256").update(key).digest("hex").slice(0, 12)}`;
+  const store = `slipway-lab-store-${hash([images.dockerServer, names.map((name) => [name, images.product[name]])])}`;
   // A volume cannot say that it is complete, so a second one, made at the end, says it.
   if (await volumeExists(`${store}-ready`)) return store;
+  await forgetOlder(images);
   await tryDocker(["volume", "rm", "-f", store]);
   await timed(`prepared images ${names.join(" ")}`, say, () => fillStore(store, images, names));
-  await docker(["volume", "create", "--label", labLabel, `${store}-ready`]);
+  await docker(["volume", "create", ...storeLabels(images), `${store}-ready`]);
   return store;
 }
 
@@ -49,7 +50,7 @@ async function fillStore(store: string, images: LabImages, names: readonly Produ
   const container = `${store}-filler`;
   await tryDocker(["rm", "-f", "-v", container]);
   try {
-    await docker(["volume", "create", "--label", labLabel, store]);
+    await docker(["volume", "create", ...storeLabels(images), store]);
     await docker(
       serverRunArguments({
         name: container,
@@ -86,4 +87,25 @@ async function fillStore(store: string, images: LabImages, names: readonly Produ
 
 async function volumeExists(name: string): Promise<boolean> {
   return (await tryDocker(["volume", "inspect", name])).code === 0;
+}
+
+/** Stores that hold images of earlier recipes. Servers have copies of their own and do not notice. */
+async function forgetOlder(images: LabImages): Promise<void> {
+  const filter = ["--filter", `label=${storeKey}`, "--format", `{{.Name}} {{.Label "${storeKey}"}}`];
+  for (const line of (await docker(["volume", "ls", ...filter])).split("\n")) {
+    const [volume = "", generation] = line.split(" ");
+    if (volume !== "" && generation !== generationOf(images)) await tryDocker(["volume", "rm", "-f", volume]);
+  }
+}
+
+function storeLabels(images: LabImages): string[] {
+  return ["--label", labLabel, "--label", `${storeKey}=${generationOf(images)}`];
+}
+
+function generationOf(images: LabImages): string {
+  return hash([images.dockerServer, images.product]);
+}
+
+function hash(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 12);
 }
