@@ -1,0 +1,209 @@
+/** `slipway project`: what is built, from which repository, on which server. */
+import {
+  createProject,
+  deleteProject,
+  linkProject,
+  listProjects,
+  unlinkProject,
+  updateProject,
+} from "../shared/contract/projects.ts";
+import { listServers } from "../shared/contract/servers.ts";
+import { type Api, everything } from "./api/connect.ts";
+import { findProject, findServer } from "./api/find.ts";
+import type { Project } from "./api/shapes.ts";
+import type { Define } from "./frame/command-table.ts";
+import type { Context } from "./frame/context.ts";
+import { examples } from "./frame/examples.ts";
+import { usage } from "./frame/failure.ts";
+import { defineProjectDomain } from "./project-domain.ts";
+import { defineProjectEnv } from "./project-env.ts";
+import {
+  buildOptions,
+  type ProjectOptions,
+  parseRepository,
+  settingsOf,
+  sourceOf,
+} from "./project-options.ts";
+import { projectTable, projectText } from "./terminal/project-text.ts";
+
+const named = ["<project>", "id, slug or name"] as const;
+
+export const defineProject: Define = (command, context) => {
+  defineCreate(command.command("create"), context);
+  defineReading(command, context);
+  defineUpdate(command.command("update"), context);
+  defineDelete(command.command("delete"), context);
+  defineProjectEnv(command.command("env"), context);
+  defineProjectDomain(command.command("domain"), context);
+  defineLink(command, context);
+  examples(command, "project create shop --server web-1 --repo acme/shop", "project env import shop .env");
+};
+
+const defineCreate: Define = (command, context) => {
+  command
+    .description("Create a project. Nothing is deployed yet.")
+    .argument("<name>", "how to call it")
+    .option("--server <server>", "id or name; may be left out while there is one server only")
+    .requiredOption("--repo <owner/repo>", "the repository")
+    .option("--slug <slug>", "part of its address; made from the name when left out");
+  buildOptions(command).action(
+    async (name: string, options: ProjectOptions & { server?: string; repo: string; slug?: string }) => {
+      const repository = parseRepository(options.repo);
+      const api = await context.api();
+      const { data } = await api.call(createProject, {
+        json: {
+          name,
+          serverId:
+            options.server === undefined ? await onlyServer(api) : (await findServer(api, options.server)).id,
+          ...(options.slug === undefined ? {} : { slug: options.slug }),
+          source: { kind: "git", provider: "git_host", ...repository, ...sourceOf(options) },
+          ...settingsOf(options),
+        },
+      });
+      context.output.result(
+        data,
+        () => `Created ${data.slug} (${data.id}). Next: slipway deploy ${data.slug}`,
+      );
+    },
+  );
+  examples(
+    command,
+    "project create shop --server web-1 --repo acme/shop",
+    "project create api --repo acme/api --clone-url https://git.example.org/acme/api.git --port 8080 --health-path /healthz",
+  );
+};
+
+const defineReading: Define = (command, context) => {
+  const list = command
+    .command("list")
+    .description("Projects of the organization.")
+    .action(async () => {
+      const api = await context.api();
+      const projects = await everything((query) => api.call(listProjects, { query }));
+      context.output.result(projects, () => projectTable(projects, context.now()));
+    });
+  const show = command
+    .command("show")
+    .description("One project with its settings.")
+    .argument(...named)
+    .action(async (name: string) => {
+      const project = await findProject(await context.api(), name);
+      context.output.result(project, () => projectText(project, context.now()));
+    });
+  examples(list, "project list", "project list --json");
+  examples(show, "project show shop");
+};
+
+const defineUpdate: Define = (command, context) => {
+  command
+    .description("Change a project. Takes effect with the next deployment.")
+    .argument(...named)
+    .option("--name <name>", "another name; the slug stays")
+    .option("--repo <owner/repo>", "another repository")
+    .option("--rebuild-all", "build everything anew with the next deployment");
+  buildOptions(command).action(
+    async (
+      wanted: string,
+      options: ProjectOptions & { name?: string; repo?: string; rebuildAll?: boolean },
+    ) => {
+      if (Object.keys(options).length === 0)
+        throw usage("Say what to change; see `slipway project update --help`.");
+      const api = await context.api();
+      const project = await findProject(api, wanted);
+      const { data } = await api.call(updateProject, {
+        params: { id: project.id },
+        json: changes(project, options),
+      });
+      context.output.result(data, () => `Changed ${data.slug}. It takes effect with the next deployment.`);
+    },
+  );
+  examples(command, "project update shop --branch main --no-auto-deploy", "project update shop --port 3000");
+};
+
+/** Parts that the API takes whole are filled up with what the project has, so that one option changes one thing. */
+function changes(
+  project: Project,
+  options: ProjectOptions & { name?: string; repo?: string; rebuildAll?: boolean },
+) {
+  const settings = settingsOf(options);
+  const source = {
+    ...(options.repo === undefined ? {} : parseRepository(options.repo)),
+    ...sourceOf(options),
+  };
+  return {
+    ...settings,
+    ...(settings.build === undefined ? {} : { build: { ...project.build, ...settings.build } }),
+    ...(settings.healthCheck === undefined
+      ? {}
+      : { healthCheck: { ...project.healthCheck, ...settings.healthCheck } }),
+    ...(settings.resources === undefined
+      ? {}
+      : { resources: { ...project.resources, ...settings.resources } }),
+    ...(Object.keys(source).length === 0 ? {} : { source: { ...project.source, ...source } }),
+    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(options.rebuildAll === undefined ? {} : { rebuildAllNext: options.rebuildAll }),
+  };
+}
+
+const defineDelete: Define = (command, context) => {
+  command
+    .description("Delete a project: its containers stop, its volumes stay.")
+    .argument(...named)
+    .option("--release", "leave everything running and only forget it")
+    .option("--yes", "do not ask")
+    .action(async (name: string, options: { release?: boolean; yes?: boolean }) => {
+      const api = await context.api();
+      const { id, slug } = await findProject(api, name);
+      const question = options.release
+        ? `Forget ${slug} and leave it running?`
+        : `Delete ${slug} and stop it?`;
+      await context.ask.confirmOrYes(question, options.yes);
+      await api.call(deleteProject, { params: { id }, query: { release: options.release ? "1" : "0" } });
+      context.output.result({ id, deleted: true }, () => `Deleted ${slug}.`);
+    });
+  examples(command, "project delete shop --yes", "project delete shop --release");
+};
+
+const defineLink: Define = (command, context) => {
+  const link = command
+    .command("link")
+    .description("Make the webhook of a project. Its secret is shown once.")
+    .argument(...named)
+    .option("--rotate", "make a new secret; the old one stops working")
+    .action((name: string, options: { rotate?: boolean }) =>
+      linkNamed(context, name, options.rotate ?? false),
+    );
+  const unlink = command
+    .command("unlink")
+    .description("Remove the webhook secret of a project. Pushes signed with it no longer count.")
+    .argument(...named)
+    .action(async (name: string) => {
+      const api = await context.api();
+      const { id, slug } = await findProject(api, name);
+      await api.call(unlinkProject, { params: { id } });
+      context.output.result({ id, unlinked: true }, () => `Unlinked ${slug}.`);
+    });
+  examples(link, "project link shop", "project link shop --rotate --json");
+  examples(unlink, "project unlink shop");
+};
+
+async function linkNamed({ api: connect, output }: Context, name: string, rotate: boolean): Promise<void> {
+  const api = await connect();
+  const { id } = await findProject(api, name);
+  const { data } = await api.call(linkProject, { params: { id }, query: { rotate: rotate ? "1" : "0" } });
+  output.result(data, () => {
+    const secret = data.webhookSecret === undefined ? "unchanged, and not shown again" : data.webhookSecret;
+    const lines = [`webhook URL  ${data.webhookUrl}`, `secret       ${secret}`];
+    if (!data.registered)
+      lines.push("Add both to the webhooks of the repository, content type application/json, event push.");
+    return lines.join("\n");
+  });
+}
+
+async function onlyServer(api: Api): Promise<string> {
+  const servers = await everything((query) => api.call(listServers, { query }), 2);
+  const [server] = servers;
+  if (server === undefined) throw usage("There is no server yet.", "Add one with `slipway server add`.");
+  if (servers.length > 1) throw usage("There are several servers: say which with --server.");
+  return server.id;
+}
