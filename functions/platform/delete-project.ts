@@ -34,16 +34,23 @@ export async function deleteProject(
   const restore = (tx: Transaction) => show(tx, id);
   await askingServer(async () => {
     const serverId = project.serverId;
-    await applyProxy(parts, { serverId, change: (tx) => hide(tx, id), revert: restore });
+    const change = (tx: Transaction) => hide(tx, id);
+    if (project.activeDeploymentId === null) await parts.db.transaction(change);
+    else await applyProxy(parts, { serverId, change, revert: restore });
     try {
       await removeFromServer(parts, project);
     } catch (error) {
       // What is left is the project's again; that the proxy cannot be told either is no second error.
-      await Promise.allSettled([applyProxy(parts, { serverId, change: restore })]);
+      await Promise.allSettled([restored(parts, project, restore)]);
       throw error;
     }
   });
   await parts.db.transaction(forget);
+}
+
+function restored(parts: PlatformParts, project: ProjectRow, restore: (tx: Transaction) => Promise<void>) {
+  if (project.activeDeploymentId === null) return parts.db.transaction(restore);
+  return applyProxy(parts, { serverId: project.serverId, change: restore });
 }
 
 /** No deployment of it ever took a port on the server, so there is nothing to remove. */

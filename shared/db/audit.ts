@@ -1,6 +1,6 @@
 /** Everything that changes something writes who, from where, what and which fields; never values of secrets. */
+
 import { newId } from "../domain/identifier.ts";
-import type { Principal } from "../domain/principal.ts";
 import type { Queryable } from "./database.ts";
 import { auditEntries } from "./schema.ts";
 
@@ -11,14 +11,23 @@ export interface AuditedChange {
   fields?: string[];
 }
 
-export async function writeAudit(db: Queryable, principal: Principal, change: AuditedChange): Promise<void> {
+/** A principal, or whoever holds the database itself (the nulls). */
+export interface AuditedActor {
+  organizationId: string;
+  userId: string | null;
+  credentialId: string | null;
+  sourceIp: string | null;
+  requestId: string | null;
+}
+
+export async function writeAudit(db: Queryable, actor: AuditedActor, change: AuditedChange): Promise<void> {
   await db.insert(auditEntries).values({
     id: newId("audit"),
-    organizationId: principal.organizationId,
-    userId: principal.userId,
-    credentialId: principal.credentialId,
-    sourceIp: principal.sourceIp,
-    requestId: principal.requestId,
+    organizationId: actor.organizationId,
+    userId: actor.userId,
+    credentialId: actor.credentialId,
+    sourceIp: actor.sourceIp,
+    requestId: actor.requestId,
     action: change.action,
     resourceKind: change.resource.kind,
     resourceId: change.resource.id,

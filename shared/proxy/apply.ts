@@ -118,7 +118,16 @@ async function send(parts: ProxyParts, prepared: Prepared, request: ProxyRequest
   const { server, revision, configuration } = prepared;
   const fence = request.fence ?? { path: "", token: 0 };
   const result = await parts.shell.run(serverTarget(server, parts.sealer), {
-    argv: ["sh", "-c", applyScript, "slipway-proxy", String(revision), fence.path, String(fence.token)],
+    argv: [
+      "sh",
+      "-c",
+      applyScript,
+      "slipway-proxy",
+      String(revision),
+      fence.path,
+      String(fence.token),
+      server.id,
+    ],
     stdin: JSON.stringify(configuration),
     asRoot: true,
     deadlineMs: sendMs,
@@ -132,6 +141,12 @@ async function send(parts: ProxyParts, prepared: Prepared, request: ProxyRequest
       return { revision, applied: false };
     case "fenced":
       throw new ProxyFenced();
+    case "foreign":
+      throw new Refusal(
+        "upstream",
+        "proxy_foreign",
+        "This machine's proxy belongs to another Slipway, or to another entry for it. A bootstrap takes it over.",
+      );
     case "busy":
       throw new Refusal(
         "upstream",
