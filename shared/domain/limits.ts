@@ -28,6 +28,8 @@ export const limits = {
   commitMessageLength: 500,
   /** Sources and tokens that the limiter of one process remembers: about 20 MB when full. */
   limiterKeys: 100_000,
+  /** Deliveries that failed or lost their owner are tried again this often. */
+  deliverySweepMs: 30_000,
   /** The edge remembers who a token is for this long; functions ask the database each time. */
   credentialCacheMs: 30_000,
   credentialCacheEntries: 10_000,

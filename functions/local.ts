@@ -1,0 +1,130 @@
+/**
+ * `npm start`: the whole platform in this process, on the embedded Postgres of its data folder or on DATABASE_URL.
+ * Prints for people on standard output; the log goes to standard error as JSON lines.
+ */
+import { readFileSync } from "node:fs";
+import { openDataFolder } from "../shared/adapters/data-folder.ts";
+import { startEmbeddedPostgres } from "../shared/adapters/embedded-postgres.ts";
+import { loadInstanceSecrets } from "../shared/adapters/instance-secrets.ts";
+import { openLog } from "../shared/adapters/pino-log.ts";
+import { migrateDatabase } from "../shared/adapters/postgres-migrate.ts";
+import { organizations } from "../shared/db/schema.ts";
+import { StartFailure } from "../shared/domain/start-failure.ts";
+import type { Log } from "../shared/ports/log.ts";
+import { type Configuration, readConfiguration } from "./configuration.ts";
+import { type OneProcess, startInOneProcess } from "./one-process.ts";
+
+interface Running {
+  platform: OneProcess;
+  stop(): Promise<void>;
+}
+
+/** A stop that takes longer is given up: what runs on servers goes on, and the next start takes it up. */
+const stopMs = 30_000;
+
+async function main(): Promise<void> {
+  const startedMs = performance.now();
+  const log = openLog();
+  const configuration = readConfiguration(process.env, {
+    isRoot: process.getuid?.() === 0,
+    workingDirectory: process.cwd(),
+  });
+  for (const warning of configuration.warnings) log.warn({}, warning);
+  const starting = new AbortController();
+  const running = start(configuration, log, starting.signal);
+  stopOnSignals(running, starting, log);
+  const { platform } = await running;
+  await greet(platform, configuration, Math.round(performance.now() - startedMs));
+}
+
+async function start(configuration: Configuration, log: Log, signal: AbortSignal): Promise<Running> {
+  const folder = await openDataFolder(configuration.dataFolder, { purpose: "platform" });
+  const secrets = await loadInstanceSecrets(folder);
+  const embedded =
+    configuration.databaseUrl === undefined
+      ? await startEmbeddedPostgres({ folder, log, signal, onLost: giveUp })
+      : undefined;
+  const stopDatabase = async () => {
+    await embedded?.stop();
+    folder.release();
+  };
+  try {
+    const databaseUrl = configuration.databaseUrl ?? embedded?.url ?? "";
+    await migrateDatabase(databaseUrl);
+    const platform = await startInOneProcess({
+      configuration,
+      databaseUrl,
+      secrets,
+      version: version(),
+      log,
+    });
+    return {
+      platform,
+      async stop() {
+        await platform.close();
+        await stopDatabase();
+      },
+    };
+  } catch (error) {
+    await stopDatabase();
+    throw error;
+  }
+}
+
+function stopOnSignals(running: Promise<Running>, starting: AbortController, log: Log): void {
+  let asked = false;
+  const stop = async (signal: NodeJS.Signals): Promise<void> => {
+    if (asked) process.exit(1);
+    asked = true;
+    console.log(`\nStopping (${signal}). Work on servers goes on; the next start takes it up.`);
+    setTimeout(() => process.exit(1), stopMs).unref();
+    starting.abort(new StartFailure("stopped", "Stopped while starting."));
+    try {
+      await (await running).stop();
+      process.exit(0);
+    } catch (error) {
+      log.error({ err: error }, "stopping failed");
+      process.exit(1);
+    }
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);
+}
+
+function giveUp(reason: Error): void {
+  fail(reason);
+}
+
+async function greet({ url, db }: OneProcess, configuration: Configuration, ms: number): Promise<void> {
+  const [organization] = await db.select({ id: organizations.id }).from(organizations).limit(1);
+  console.log(`Slipway ${version()} is ready in ${(ms / 1000).toFixed(1)} s.
+
+  Listening on   ${url}
+  API reference  ${configuration.baseUrl}/api/docs
+  Data folder    ${configuration.dataFolder}
+${organization === undefined ? firstSteps : nextSteps}`);
+}
+
+const firstSteps = `
+  There is no organization yet. In another terminal:
+
+    npm run -s slipway -- init --org "My organization" --email you@example.com
+
+  It makes the organization, its owner and an access token, and says what comes next.
+`;
+
+const nextSteps = `
+  npm run -s slipway -- status     what there is
+  npm run -s slipway -- --help     every command
+`;
+
+function version(): string {
+  const file = new URL("../package.json", import.meta.url);
+  return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
+}
+
+function fail(error: unknown): never {
+  console.error(error instanceof StartFailure ? error.message : error);
+  process.exit(1);
+}
+
+await main().catch(fail);

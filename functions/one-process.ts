@@ -1,0 +1,185 @@
+/**
+ * All of the platform in one process, on a database that is there already: what `npm start` runs, and what tests, demo
+ * and bench run. The modules are the same objects that run as containers of their own; the edge hands identities over
+ * as objects. Ends in the order in which nothing is lost: ingress, streams, stories (their leases go back), queue, SSH,
+ * database.
+ */
+import { createHmac } from "node:crypto";
+import { hostname } from "node:os";
+import { createMemoryLimiter } from "../edge/adapters/memory-limiter.ts";
+import { createEdge } from "../edge/app.ts";
+import type { EdgeOptions } from "../edge/edge-options.ts";
+import { serveEdge } from "../edge/node.ts";
+import { forwardInProcess } from "../edge/router/forward-in-process.ts";
+import { sweepDeliveries } from "../edge/webhooks/inbox.ts";
+import { monotonicClock, wallClock } from "../shared/adapters/clocks.ts";
+import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
+import { createPgBossQueue } from "../shared/adapters/pg-boss-queue.ts";
+import { openDatabase } from "../shared/adapters/postgres.ts";
+import { openListener } from "../shared/adapters/postgres-listen.ts";
+import { createSsh2Shell } from "../shared/adapters/ssh2-shell.ts";
+import { createFrameworkCatalogue } from "../shared/adapters/vercel-frameworks.ts";
+import { createSealer } from "../shared/crypto/seal.ts";
+import type { Database } from "../shared/db/database.ts";
+import type { InstanceSecrets } from "../shared/domain/instance-secrets.ts";
+import { limits } from "../shared/domain/limits.ts";
+import { refuseUnsigned } from "../shared/http/identity-header.ts";
+import { createFeed } from "../shared/operations/follow.ts";
+import { createRunner } from "../shared/operations/runner.ts";
+import type { Log } from "../shared/ports/log.ts";
+import type { Configuration } from "./configuration.ts";
+import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
+import { createDeploymentKind } from "./deploy/deployment-kind.ts";
+import { createDeploy } from "./deploy/routes.ts";
+import { createBootstrapKind } from "./platform/bootstrap/kind.ts";
+import { createPlatform } from "./platform/routes.ts";
+
+export interface OneProcessOptions {
+  configuration: Configuration;
+  /** Migrated, and reached directly: LISTEN needs a session. */
+  databaseUrl: string;
+  secrets: InstanceSecrets;
+  version: string;
+  log: Log;
+}
+
+export interface OneProcess {
+  /** Where it listens, without a slash at the end. */
+  url: string;
+  db: Database;
+  close(): Promise<void>;
+}
+
+/** Operations at once: builds share the server's cores, not ours, so that more than a handful is no problem here. */
+const concurrency = 16;
+
+export async function startInOneProcess(options: OneProcessOptions): Promise<OneProcess> {
+  const { configuration, secrets, log, version } = options;
+  const stopping = new AbortController();
+  const database = openDatabase({ url: options.databaseUrl, log, max: 20 });
+  const { db } = database;
+  const listener = openListener({ url: options.databaseUrl, log });
+  const shell = createSsh2Shell();
+  const queue = await createPgBossQueue({ url: options.databaseUrl, log });
+  const feed = createFeed({ db, listener, clock: wallClock, log });
+
+  const { server, env, webhook } = secrets.classes;
+  const { baseUrl, baseDomain, acmeDirectory } = configuration;
+  const proxy = { shell, baseDomain, acmeDirectory, sealer: createSealer({ server, env }), db };
+  const deploymentKind = createDeploymentKind({
+    ...proxy,
+    clock: wallClock,
+    log,
+    frameworks: createFrameworkCatalogue(),
+  });
+  const cleanUpKind = createCleanUpKind({ ...proxy, log });
+  const bootstrapKind = createBootstrapKind({ ...proxy, log, clock: wallClock });
+  const runner = createRunner({
+    db,
+    listener,
+    kinds: [deploymentKind, cleanUpKind, bootstrapKind],
+    owner: `${hostname()}/${process.pid}`,
+    concurrency,
+    clock: monotonicClock,
+    log,
+  });
+
+  const apps = {
+    platform: createPlatform({
+      ...proxy,
+      sealer: createSealer({ server, env, webhook }),
+      log,
+      clock: wallClock,
+      baseUrl,
+      fingerprintKey: fingerprintKey(secrets),
+      verifyIdentity: refuseUnsigned,
+      feed,
+      stopping: stopping.signal,
+    }),
+    deploy: createDeploy({
+      db,
+      sealer: proxy.sealer,
+      log,
+      clock: wallClock,
+      kind: deploymentKind,
+      verifyIdentity: refuseUnsigned,
+      feed,
+      stopping: stopping.signal,
+    }),
+  };
+  const edgeOptions: EdgeOptions = {
+    mode: configuration.mode,
+    version,
+    store: createPostgresEdgeStore(db),
+    forwarder: forwardInProcess(apps),
+    limiter: createMemoryLimiter(),
+    sealer: createSealer({ webhook }),
+    nudge: ({ operationId, projectId }) =>
+      queue.send("deploy", { operationId }, { group: projectId, dedupe: operationId }),
+    trustedProxies: configuration.trustedProxies,
+    apiLimitPerMinute: configuration.apiPerMinute,
+    instanceWebhookSecret: configuration.gitWebhookSecret ?? null,
+    log,
+    clock: wallClock,
+  };
+
+  runner.start();
+  await queue.consume(
+    "deploy",
+    async ({ operationId }) => {
+      await runner.handle(operationId);
+    },
+    { concurrency: 4, signal: stopping.signal },
+  );
+  const sweeping = sweepEvery(
+    limits.deliverySweepMs,
+    () => sweepDeliveries(edgeOptions),
+    log,
+    stopping.signal,
+  );
+  const served = await serveEdge({
+    app: createEdge(edgeOptions),
+    host: configuration.host,
+    port: configuration.port,
+  });
+
+  return {
+    url: served.url,
+    db,
+    async close() {
+      stopping.abort();
+      await served.close();
+      feed.close();
+      await runner.stop();
+      await sweeping;
+      await queue.close();
+      await shell.close();
+      await listener.close();
+      await database.close();
+    },
+  };
+}
+
+async function sweepEvery(
+  ms: number,
+  sweep: () => Promise<unknown>,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await wallClock.sleep(ms, signal);
+      await sweep();
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error }, "sweeping deliveries failed; the next sweep tries again");
+    }
+  }
+}
+
+/** A key of its own for fingerprints, so that one key never serves two purposes. */
+function fingerprintKey(secrets: InstanceSecrets): string {
+  const oldest = secrets.classes.env.at(-1) ?? secrets.classes.env[0];
+  return createHmac("sha256", Buffer.from(oldest.key, "base64"))
+    .update("fingerprints of env values")
+    .digest("base64");
+}
