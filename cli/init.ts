@@ -6,13 +6,12 @@ import { currentUrl, storeLogin } from "./api/credentials.ts";
 import type { Define } from "./frame/command-table.ts";
 import type { Context } from "./frame/context.ts";
 import { examples } from "./frame/examples.ts";
-import { offlineFailure } from "./frame/offline-failure.ts";
+import { withRefusals } from "./frame/offline-failure.ts";
 import { readSecret } from "./terminal/standard-input.ts";
 
 interface InitOptions {
   org?: string;
   email?: string;
-  name?: string;
   passwordStdin?: boolean;
   login?: boolean;
 }
@@ -21,7 +20,6 @@ export const defineInit: Define = (command, context) => {
   command
     .option("--org <name>", "name of the organization")
     .option("--email <address>", "e-mail address of its owner")
-    .option("--name <name>", "name of the owner; default: what stands before the @")
     .option("--password-stdin", "read the owner's password from stdin")
     .option("--login", "remember the new token for the following commands")
     .action((options: InitOptions) => init(context, options));
@@ -40,13 +38,10 @@ async function init(context: Context, options: InitOptions): Promise<void> {
   const password = options.passwordStdin
     ? await readSecret()
     : await ask.secret("Your password", "--password-stdin");
-  const { initOffline } = await import("../functions/offline.ts");
-  const made = await initOffline({
-    organization,
-    email,
-    password,
-    ...(options.name === undefined ? {} : { name: options.name }),
-  }).catch(offlineFailure);
+  const { initOffline, offlineOptions } = await import("../functions/offline.ts");
+  const made = await withRefusals(() =>
+    initOffline(offlineOptions(context.environment), { organization, email, password }),
+  );
   if (options.login) {
     const url = await currentUrl(context.environment);
     await storeLogin(context.environment, { url, token: made.token });

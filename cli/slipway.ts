@@ -33,7 +33,9 @@ async function run(argv: readonly string[]): Promise<keyof typeof exitCodes> {
     setTimeout(() => process.exit(exitCodes.interrupted), 1_000).unref();
   });
   try {
-    const wanted = commandTable.find(({ name }) => name === argv.find((word) => !word.startsWith("-")));
+    const words = argv.filter((word) => !word.startsWith("-"));
+    const named = words[0] === "help" ? words[1] : words[0];
+    const wanted = commandTable.find(({ name }) => name === named);
     const program = await makeProgram(wanted, makeContext(output), json);
     await program.parseAsync(argv, { from: "user" });
     return "done";

@@ -11,7 +11,7 @@ import type { Context } from "./frame/context.ts";
 import { examples } from "./frame/examples.ts";
 import { usage } from "./frame/failure.ts";
 import { integer } from "./frame/number-option.ts";
-import { offlineFailure } from "./frame/offline-failure.ts";
+import { withRefusals } from "./frame/offline-failure.ts";
 import { table } from "./terminal/table.ts";
 import { ago } from "./terminal/time.ts";
 
@@ -86,10 +86,10 @@ async function create(context: Context, options: CreateOptions): Promise<void> {
   const login = options.offline ? undefined : await currentLogin(context.environment);
   const made =
     login === undefined
-      ? await createOffline(options)
+      ? await createOffline(context, options)
       : await createOnline(connectTo(login, context), options);
   // The secret alone on stdout, so that it can be piped.
-  context.output.note(`Token ${made.name} (${made.id}); it is not shown again:`);
+  context.output.note(`Token ${options.name} (${made.id}); it is not shown again:`);
   context.output.result(made, () => made.token);
 }
 
@@ -101,10 +101,10 @@ async function createOnline(api: Api, options: CreateOptions) {
   return (await api.call(createToken, { json: wanted(options, projectIds, serverIds) })).data;
 }
 
-async function createOffline(options: CreateOptions) {
+async function createOffline({ environment }: Context, options: CreateOptions) {
   const input = wanted(options, options.project, options.server);
-  const { createTokenOffline } = await import("../functions/offline.ts");
-  return await createTokenOffline(input).catch(offlineFailure);
+  const { createTokenOffline, offlineOptions } = await import("../functions/offline.ts");
+  return await withRefusals(() => createTokenOffline(offlineOptions(environment), input));
 }
 
 /** Checked by the contract's own schema on both ways, so that both refuse the same. */
@@ -119,7 +119,11 @@ function wanted(options: CreateOptions, projectIds: string[], serverIds: string[
   });
   if (checked.success) return checked.data;
   const [first] = checked.error.issues;
-  throw usage(`${first?.path.join(".") ?? "token"}: ${first?.message ?? "not valid"}`);
+  const [field, index] = first?.path ?? [];
+  if (field === "permissions") {
+    throw usage(`There is no permission "${options.permission[Number(index)]}".`, "docs/cli.md lists them.");
+  }
+  throw usage(`${String(field ?? "token")}: ${first?.message ?? "not valid"}`);
 }
 
 function collect(value: string, before: string[]): string[] {

@@ -4,10 +4,12 @@
  * no other check. Throws `StartFailure` or `Refusal`; the CLI prints their message and chooses the exit code.
  */
 import { connectOffline } from "../shared/adapters/embedded-postgres-offline.ts";
+import { openLog } from "../shared/adapters/pino-log.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { migrateDatabase } from "../shared/adapters/postgres-migrate.ts";
 import type { Database } from "../shared/db/database.ts";
 import type { Log } from "../shared/ports/log.ts";
+import { readConfiguration } from "./configuration.ts";
 import {
   type FirstOrganization,
   type InitializedOrganization,
@@ -22,6 +24,15 @@ export interface OfflineOptions {
   log: Log;
 }
 
+/** The data folder or database that a platform with this environment would use. Logs errors alone, to stderr. */
+export function offlineOptions(environment: Readonly<Record<string, string | undefined>>): OfflineOptions {
+  const { dataFolder, databaseUrl } = readConfiguration(environment, {
+    isRoot: process.getuid?.() === 0,
+    workingDirectory: process.cwd(),
+  });
+  return { dataFolder, databaseUrl, log: openLog({ level: "error" }) };
+}
+
 /** `slipway init`. A `Refusal` with the code `already_initialized` means that nothing was changed. */
 export function initOffline(
   options: OfflineOptions,
@@ -34,7 +45,7 @@ export function initOffline(
 export function createTokenOffline(
   options: OfflineOptions,
   wanted: OfflineToken,
-): Promise<{ token: string }> {
+): Promise<{ id: string; token: string }> {
   return withDatabase(options, (db) => createOfflineToken(db, wanted, Date.now()));
 }
 

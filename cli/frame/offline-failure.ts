@@ -5,19 +5,23 @@
 import { Failure } from "./failure.ts";
 
 interface RefusalLike {
-  kind: unknown;
+  kind?: unknown;
   code: string;
   message: string;
   details?: readonly { path: string; message: string }[];
 }
 
-export function offlineFailure(error: unknown): never {
-  if (!isRefusal(error)) throw error;
-  const changedNothing = error.kind === "conflict" || error.kind === "validation";
-  throw new Failure(changedNothing ? "usage" : "failed", error.code, error.message, {
-    details: error.details,
-    cause: error,
-  });
+export async function withRefusals<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    const changedNothing = error.kind === "conflict" || error.kind === "validation";
+    throw new Failure(changedNothing ? "usage" : "failed", error.code, error.message, {
+      details: error.details,
+      cause: error,
+    });
+  }
 }
 
 function isRefusal(error: unknown): error is RefusalLike {
