@@ -10,22 +10,18 @@ import { adminSocket } from "./configuration.ts";
 export const proxyDirectory = "/var/lib/slipway/caddy";
 
 /** What the script says in its first line. */
-export type ApplyVerdict = "applied" | "superseded" | "fenced" | "foreign" | "busy" | "down" | "refused";
+export type ApplyVerdict = "applied" | "superseded" | "foreign" | "busy" | "down" | "refused";
 
 /**
- * `$1` revision, `$2` fence file or empty, `$3` fence token, `$4` id of the server; the configuration on standard input.
+ * `$1` revision, `$2` id of the server; the configuration on standard input.
  * The bootstrap writes the id into `owner`: two platforms, or two entries for one machine, never fight over its routes.
  */
 export const applyScript = `
 umask 022
-revision=$1 fence_file=$2 fence_token=$3 server=$4 dir=${proxyDirectory} socket=${adminSocket}
+revision=$1 server=$2 dir=${proxyDirectory} socket=${adminSocket}
 number() { case $1 in ''|*[!0-9]*) echo 0 ;; *) echo "$1" ;; esac; }
-mkdir -p "$dir" && chmod 711 /var/lib/slipway && exec 9>"$dir/lock" || exit 1
-flock -w 10 9 || { echo busy; exit 0; }
-if [ -n "$fence_file" ]; then
-  fence=$(number "$(cat "$fence_file" 2>/dev/null)")
-  [ "$fence" -le "$fence_token" ] || { echo fenced; exit 0; }
-fi
+mkdir -p "$dir" && chmod 711 /var/lib/slipway && exec 8>"$dir/lock" || exit 1
+flock -w 10 8 || { echo busy; exit 0; }
 owner=$(cat "$dir/owner" 2>/dev/null)
 [ -n "$owner" ] || { echo down; exit 0; }
 [ "$owner" = "$server" ] || { echo foreign; exit 0; }

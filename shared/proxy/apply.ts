@@ -10,6 +10,7 @@ import { servers } from "../db/schema.ts";
 import { type SecretOpener, type ServerRow, serverTarget } from "../db/server-target.ts";
 import { notFound, Refusal } from "../domain/refusal.ts";
 import { type Shell, ShellFailure } from "../ports/shell.ts";
+import { type Fence, FencedOut, fencedStep } from "../shell/fence.ts";
 import { type ApplyVerdict, applyScript } from "./apply-script.ts";
 import { type Json, proxyConfiguration } from "./configuration.ts";
 import { desiredRoutes } from "./desired-state.ts";
@@ -32,8 +33,8 @@ export interface ProxyRequest {
   revert?: (tx: Transaction) => Promise<void>;
   /** Runs the change; the default is a plain transaction. An operation passes its own, fenced by its lease. */
   transaction?: (work: (tx: Transaction) => Promise<void>) => Promise<void>;
-  /** A fence file on the server and the token of this owner; a file with a higher one stops the script. */
-  fence?: { path: string; token: number };
+  /** For an operation: the resource it has claimed on the server (shared/shell/fence.ts) and its token. */
+  fence?: Fence;
   signal?: AbortSignal;
 }
 
@@ -43,21 +44,13 @@ export interface ProxyOutcome {
   applied: boolean;
 }
 
-/** The server's owner has changed: this one may touch nothing any more. */
-export class ProxyFenced extends Error {
-  constructor() {
-    super("A newer owner works on this server");
-    this.name = "ProxyFenced";
-  }
-}
-
-/** Throws `Refusal` (kind upstream) or `ShellFailure` after taking the change back, or `ProxyFenced` without. */
+/** Throws `Refusal` (kind upstream) or `ShellFailure` after taking the change back, or `FencedOut` without. */
 export async function applyProxy(parts: ProxyParts, request: ProxyRequest): Promise<ProxyOutcome> {
   const prepared = await prepare(parts, request, request.change);
   try {
     return await deliver(parts, prepared, request);
   } catch (error) {
-    if (error instanceof ProxyFenced) throw error;
+    if (error instanceof FencedOut) throw error;
     if (request.revert !== undefined) await takeBack(parts, request, request.revert, error);
     throw error;
   }
@@ -116,31 +109,27 @@ const sendMs = 25_000;
 
 async function send(parts: ProxyParts, prepared: Prepared, request: ProxyRequest): Promise<ProxyOutcome> {
   const { server, revision, configuration } = prepared;
-  const fence = request.fence ?? { path: "", token: 0 };
-  const result = await parts.shell.run(serverTarget(server, parts.sealer), {
-    argv: [
-      "sh",
-      "-c",
-      applyScript,
-      "slipway-proxy",
-      String(revision),
-      fence.path,
-      String(fence.token),
-      server.id,
-    ],
+  const target = serverTarget(server, parts.sealer);
+  const args = [String(revision), server.id];
+  const how = {
     stdin: JSON.stringify(configuration),
-    asRoot: true,
     deadlineMs: sendMs,
     ...(request.signal === undefined ? {} : { signal: request.signal }),
-  });
+  };
+  const result =
+    request.fence === undefined
+      ? await parts.shell.run(target, {
+          argv: ["sh", "-c", applyScript, "slipway-proxy", ...args],
+          asRoot: true,
+          ...how,
+        })
+      : await fencedStep(parts.shell, target, { ...request.fence, script: applyScript, args, ...how });
   const [verdict, ...rest] = result.stdout.split("\n");
   switch (verdict as ApplyVerdict) {
     case "applied":
       return { revision, applied: true };
     case "superseded":
       return { revision, applied: false };
-    case "fenced":
-      throw new ProxyFenced();
     case "foreign":
       throw new Refusal(
         "upstream",
