@@ -20,7 +20,7 @@ export function openApiDocument(version: string): OpenApiDocument {
       description: [config.description, permissionSentence(policy.permission)].filter(Boolean).join("\n\n"),
     });
   }
-  return app.getOpenAPI31Document({
+  const document = app.getOpenAPI31Document({
     openapi: "3.1.0",
     info: {
       title: "Slipway",
@@ -30,6 +30,14 @@ export function openApiDocument(version: string): OpenApiDocument {
     },
     servers: [{ url: "/" }],
   });
+  return withPlainPatterns(document);
+}
+
+/** The generator writes the flag of a regular expression into its pattern (`^a$/u`), which no reader understands. */
+function withPlainPatterns(document: OpenApiDocument): OpenApiDocument {
+  return JSON.parse(JSON.stringify(document), (key, value: unknown) =>
+    key === "pattern" && typeof value === "string" ? value.replace(/\/u$/, "") : value,
+  ) as OpenApiDocument;
 }
 
 /** `/api/projects/{id}/env` belongs to `projects`. */

@@ -1,0 +1,74 @@
+/** The edge on a real database, with functions that only note what reached them (or real ones, where a test gives them). */
+import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
+import { createEdge } from "../../edge/app.ts";
+import type { EdgeOptions } from "../../edge/edge-options.ts";
+import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
+import { createCounters } from "../../edge/webhooks/counters.ts";
+import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
+import { createSealer, makeSealKey } from "../../shared/crypto/seal.ts";
+import { hashToken, makeToken } from "../../shared/crypto/token.ts";
+import type { Database } from "../../shared/db/database.ts";
+import { tokens } from "../../shared/db/schema.ts";
+import { newId } from "../../shared/domain/identifier.ts";
+import type { Permission } from "../../shared/domain/permission.ts";
+import type { Identity } from "../../shared/domain/principal.ts";
+import { manualClock } from "../manual-clock.ts";
+import { recordingLog } from "../silent-log.ts";
+
+export interface Reached {
+  module: string;
+  request: Request;
+  identity: Identity | undefined;
+}
+
+export const testSealer = createSealer({ webhook: [{ kid: "t", key: makeSealKey() }] });
+
+export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}) {
+  const reached: Reached[] = [];
+  const nudged: { operationId: string; projectId: string }[] = [];
+  const clock = manualClock(Date.now());
+  const log = recordingLog();
+  const counters = createCounters(() => clock.nowMs());
+  const noting = (module: string) => ({
+    fetch: async (request: Request, { identity }: { identity?: Identity }) => {
+      reached.push({ module, request, identity });
+      return Response.json({ data: module });
+    },
+  });
+  const options: EdgeOptions = {
+    mode: "self-hosted",
+    version: "0.0.0-test",
+    store: createPostgresEdgeStore(db),
+    forwarder: forwardInProcess({ platform: noting("platform"), deploy: noting("deploy") }),
+    limiter: createMemoryLimiter(() => clock.nowMs()),
+    sealer: testSealer,
+    nudge: async (deployment) => void nudged.push(deployment),
+    trustedProxies: [],
+    apiLimitPerMinute: 1_200,
+    instanceWebhookSecret: null,
+    counters,
+    log,
+    clock,
+    ...overrides,
+  };
+  const app = createEdge(options);
+  /** As a host would call it. `from` is the address of the peer. */
+  const send = async (path: string, init: RequestInit & { token?: string; from?: string } = {}) => {
+    const { token, from = "192.0.2.1", ...rest } = init;
+    const headers = new Headers(rest.headers);
+    if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
+    return app.fetch(new Request(`http://edge.test${path}`, { ...rest, headers }), { remoteAddress: from });
+  };
+  return { app, options, send, reached, nudged, clock, log, counters };
+}
+
+export async function seedToken(
+  db: Database,
+  owner: { organizationId: string; userId: string },
+  extra: { permissions?: Permission[]; expiresAt?: Date; revokedAt?: Date; projectIds?: string[] } = {},
+) {
+  const token = makeToken();
+  const id = newId("token");
+  await db.insert(tokens).values({ id, ...owner, name: "test", hash: await hashToken(token), ...extra });
+  return { id, token };
+}
