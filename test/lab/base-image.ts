@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { installPackages } from "./apt.ts";
 import { describeFailure, pipeCommands, runCommand } from "./docker.ts";
 import { debianRelease, type MachineSettings } from "./machine-settings.ts";
 
@@ -21,9 +22,11 @@ export async function buildBaseImage(
   tag: string,
   labels: readonly string[],
   settings: MachineSettings,
+  say: (line: string) => void,
 ): Promise<void> {
-  if (process.getuid?.() !== 0 || !existsSync("/usr/sbin/debootstrap")) {
-    throw new Error("The lab's base image needs root and the debootstrap package on this machine.");
+  if (!existsSync("/usr/sbin/debootstrap")) {
+    const missing = await installPackages(["debootstrap"], say);
+    if (missing !== undefined) throw new Error(`The lab's base image cannot be made: ${missing}.`);
   }
   const work = await mkdtemp(join(tmpdir(), "slipway-lab-base-"));
   try {

@@ -8,7 +8,8 @@ import { existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describeFailure, runCommand, tryDocker } from "./docker.ts";
+import { installPackages } from "./apt.ts";
+import { tryDocker } from "./docker.ts";
 
 export type EngineAnswer = { usable: true } | { usable: false; reason: string };
 
@@ -74,22 +75,9 @@ async function answersWithin(limitMs: number): Promise<boolean> {
 
 /** Answers why it could not be installed, or undefined when everything needed is there. */
 async function installEngine(say: (line: string) => void): Promise<string | undefined> {
-  const needed = ["/usr/sbin/dockerd", "/usr/sbin/debootstrap", "/usr/sbin/iptables"];
+  const needed = ["/usr/sbin/dockerd", "/usr/sbin/iptables"];
   if (needed.every((path) => existsSync(path))) return undefined;
-  if (!existsSync("/etc/debian_version") || !existsSync("/usr/bin/apt-get")) {
-    return "no container engine answers, and without apt the lab cannot install one";
-  }
-  say(`installing ${packages.join(" ")}`);
-  const env = { DEBIAN_FRONTEND: "noninteractive" };
-  const steps = [
-    ["update", "-q"],
-    ["install", "-q", "-y", "--no-install-recommends", ...packages],
-  ];
-  for (const step of steps) {
-    const result = await runCommand("apt-get", step, { env, deadlineMs: 300_000 });
-    if (result.code !== 0) return describeFailure("apt-get", step, result);
-  }
-  return undefined;
+  return installPackages(packages, say);
 }
 
 /**

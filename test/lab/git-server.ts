@@ -3,6 +3,7 @@
  * SHA, as the large hosts do, and can be frozen or switched off like the real ones. Commits are written with
  * `git fast-import`, one call each, so that a test's history needs no clone.
  */
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { docker, tryDocker } from "./docker.ts";
 import { findFreePort } from "./free-port.ts";
@@ -13,6 +14,8 @@ export interface GitServerDescription {
   alias: string;
   /** Of the same repositories on 127.0.0.1, for code that runs on this machine. */
   localPort: number;
+  /** Password of repositories whose owner is `private`; the user is `git` or `x-access-token`. */
+  token: string;
 }
 
 export interface GitCommit {
@@ -76,7 +79,10 @@ export async function startGitServer(options: StartGitServer): Promise<LabGitSer
     ...publish,
     options.image,
   ]);
-  const server = attachGitServer({ name, alias, localPort });
+  const token = randomBytes(20).toString("hex");
+  const users = `git:${token}\nx-access-token:${token}\n`;
+  await docker(["exec", "-i", name, "sh", "-c", "cat > /etc/lighttpd/lab.users"], { input: users });
+  const server = attachGitServer({ name, alias, localPort, token });
   await waitUntilItAnswers(localPort);
   return server;
 }

@@ -175,7 +175,10 @@ exec "$@"
 
 const lighttpdConfig = `server.document-root = "/srv/git"
 server.port = 8080
-server.modules = ("mod_alias", "mod_setenv", "mod_cgi")
+server.modules = ("mod_auth", "mod_authn_file", "mod_alias", "mod_setenv", "mod_cgi")
+auth.backend = "plain"
+auth.backend.plain.userfile = "/etc/lighttpd/lab.users"
+auth.require = ("/private/" => ("method" => "basic", "realm" => "git", "require" => "valid-user"))
 server.errorlog = "/dev/stderr"
 alias.url = ("/" => "/usr/lib/git-core/git-http-backend/")
 setenv.set-environment = ("GIT_PROJECT_ROOT" => "/srv/git", "GIT_HTTP_EXPORT_ALL" => "1")

@@ -60,16 +60,12 @@ async function fillStore(store: string, images: LabImages, names: readonly Produ
       }),
     );
     await waitForBoot(container);
-    for (const name of names) {
-      const tag = images.product[name];
-      await pipeCommands(
-        ["docker", "save", tag],
-        ["docker", "exec", "-i", container, "docker", "load"],
-        loadDeadlineMs,
-      );
-      await docker(["exec", container, "docker", "tag", tag, name]);
-      await docker(["exec", container, "docker", "rmi", tag]);
-    }
+    // All in one stream, so that the layers they share travel once.
+    const tags = names.map((name) => images.product[name]);
+    const load: [string, ...string[]] = ["docker", "exec", "-i", container, "docker", "load", "-q"];
+    await pipeCommands(["docker", "save", ...tags], load, loadDeadlineMs);
+    for (const name of names) await docker(["exec", container, "docker", "tag", images.product[name], name]);
+    await docker(["exec", container, "docker", "rmi", ...tags]);
     // The engine must close its databases before they are copied.
     await docker([
       "exec",

@@ -5,10 +5,11 @@
  * lab servers.
  */
 import { createHash } from "node:crypto";
-import { cpSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { whyNoPackages } from "./apt.ts";
 import { baseImageKey, buildBaseImage } from "./base-image.ts";
 import { docker, tryDocker } from "./docker.ts";
 import {
@@ -39,23 +40,39 @@ const buildDeadlineMs = 600_000;
 export async function ensureImages(say: (line: string) => void): Promise<LabImages> {
   const settings = await readMachineSettings();
   const base = await ensureBase(settings, say);
-  const bareServer = await ensure("server", bareServerRecipe(base), say);
-  const dockerServer = await ensure("server-docker", dockerServerRecipe(bareServer), say);
-  const gitServer = await ensure("git-server", gitServerRecipe(base), say);
-  const node = await ensure("node", nodeRecipe(base, settings), say);
-  const caddy = await ensure("caddy", caddyRecipe(base), say);
+  const [servers, gitServer, node, caddy] = await Promise.all([
+    ensureServers(base, say),
+    ensure("git-server", gitServerRecipe(base), say),
+    ensure("node", nodeRecipe(base, settings), say),
+    ensure("caddy", caddyRecipe(base), say),
+  ]);
   return {
-    bareServer,
-    dockerServer,
+    ...servers,
     gitServer,
     product: { "debian:bookworm-slim": base, "node:24-bookworm-slim": node, "caddy:2": caddy },
   };
 }
 
+/** Why this machine has no images and cannot make them; undefined when it can have a lab. */
+export async function whyNoImages(): Promise<string | undefined> {
+  const refusal = whyNoPackages();
+  if (refusal === undefined) return undefined;
+  if (!existsSync("/usr/bin/apt-get")) return refusal;
+  return (await exists(tagFor("debian", baseImageKey(await readMachineSettings())))) ? undefined : refusal;
+}
+
+async function ensureServers(
+  base: string,
+  say: (line: string) => void,
+): Promise<Pick<LabImages, "bareServer" | "dockerServer">> {
+  const bareServer = await ensure("server", bareServerRecipe(base), say);
+  return { bareServer, dockerServer: await ensure("server-docker", dockerServerRecipe(bareServer), say) };
+}
+
 async function ensureBase(settings: MachineSettings, say: (line: string) => void): Promise<string> {
   const tag = tagFor("debian", baseImageKey(settings));
   if (await exists(tag)) return tag;
-  await timed(`image ${tag}`, say, () => buildBaseImage(tag, [labLabel], settings));
+  await timed(`image ${tag}`, say, () => buildBaseImage(tag, [labLabel], settings, say));
   await forgetOlder("debian", tag);
   return tag;
 }

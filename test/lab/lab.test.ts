@@ -4,6 +4,7 @@ import { listRunThings, removeRun } from "./clean.ts";
 import { describeWithLab } from "./describe-with-lab.ts";
 import { runCommand } from "./docker.ts";
 import { openLab } from "./lab.ts";
+import { readBanner } from "./ssh-banner.ts";
 
 describeWithLab("a managed server of the lab", (lab) => {
   it("boots systemd with no failed unit", async () => {
@@ -75,10 +76,7 @@ describeWithLab("a server of one's own", (lab) => {
 
   it("is silent while its cable is pulled, and answers again after", async () => {
     const server = await lab.startServer({ images: [] });
-    const answers = async () => {
-      const scan = await runCommand("ssh-keyscan", ["-T", "2", "-p", String(server.port), "127.0.0.1"]);
-      return scan.stdout.includes("ssh-ed25519");
-    };
+    const answers = async () => (await readBanner(server.port, 2_000)) !== undefined;
     await server.cut();
     expect(await answers()).toBe(false);
     await server.mend();
@@ -88,6 +86,16 @@ describeWithLab("a server of one's own", (lab) => {
     expect(await answers()).toBe(false);
     await server.unpause();
     expect(await answers()).toBe(true);
+    await server.remove();
+  });
+
+  it("comes back after a power failure with its engine in order", async () => {
+    const server = await lab.startServer();
+    await server.read(["docker", "run", "-d", "--restart", "always", "--name", "site", "caddy:2"]);
+    await server.powerOff();
+    expect(await readBanner(server.port, 2_000)).toBeUndefined();
+    await server.start();
+    expect(await server.read(["docker", "ps", "--format", "{{.Names}}"])).toBe("site");
     await server.remove();
   });
 
@@ -111,6 +119,36 @@ git fetch -q --depth 1 "$1" "$2"; git checkout -q FETCH_HEAD; cat a.txt; ls; rm 
       lab.server.read(["sh", "-c", script, "show", lab.git.url("lab-test", "by-sha"), sha]);
     expect(await show(first)).toBe("onea.txt\nb.txt");
     expect(await show(second)).toBe("twoa.txt");
+  });
+
+  it("asks for the token of a private repository", async () => {
+    await lab.git.createRepository("private", "lab-test");
+    await lab.git.commit("private", "lab-test", { files: { "a.txt": "secret" } });
+    const address = new URL(lab.git.url("private", "lab-test"));
+    const list = () =>
+      lab.server.exec(["git", "ls-remote", address.href], { env: { GIT_TERMINAL_PROMPT: "0" } });
+    expect((await list()).code).toBe(128);
+    address.username = "x-access-token";
+    address.password = lab.git.token;
+    expect((await list()).stdout).toContain("refs/heads/main");
+  });
+
+  it("can be frozen and switched off, and comes back", async () => {
+    const own = await openLab();
+    try {
+      const git = await own.git();
+      await git.createRepository("acme", "web");
+      const ask = () => fetch(`${git.localUrl("acme", "web")}/HEAD`, { signal: AbortSignal.timeout(1_500) });
+      await git.hang();
+      await expect(ask()).rejects.toMatchObject({ name: "TimeoutError" });
+      await git.resume();
+      await git.stop();
+      await expect(ask()).rejects.toMatchObject({ name: "TypeError" });
+      await git.start();
+      expect((await ask()).status).toBe(200);
+    } finally {
+      await own.close();
+    }
   });
 
   it("can be asked from this machine too, and branches start where they are told", async () => {

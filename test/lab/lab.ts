@@ -16,7 +16,7 @@ import {
   startGitServer,
 } from "./git-server.ts";
 import { ensureStore } from "./image-store.ts";
-import { ensureImages, type LabImages, type ProductImage, timed } from "./images.ts";
+import { ensureImages, type LabImages, type ProductImage, timed, whyNoImages } from "./images.ts";
 import { generateKeyPair, type KeyPair } from "./key-pair.ts";
 import { ownerOfThisProcess, runLabels } from "./labels.ts";
 import { createNetwork } from "./network.ts";
@@ -72,16 +72,17 @@ export type LabAvailability = { available: true } | { available: false; reason: 
 /** Whether this machine can have a lab. With `CI=true` a missing one is an error: a gate must not pass by skipping. */
 export async function labAvailability(say?: (line: string) => void): Promise<LabAvailability> {
   const engine = await ensureEngine(say);
-  if (engine.usable) return { available: true };
-  if (process.env["CI"] === "true") throw new Error(`The lab is not available: ${engine.reason}.`);
-  return { available: false, reason: engine.reason };
+  const reason = engine.usable ? await whyNoImages() : engine.reason;
+  if (reason === undefined) return { available: true };
+  if (process.env["CI"] === "true") throw new Error(`The lab is not available: ${reason}.`);
+  return { available: false, reason };
 }
 
 /** Engine, images and network; throws when the machine cannot have a lab. Minutes at the first time, then seconds. */
 export async function openLab(options: OpenLab = {}): Promise<Lab> {
   const say = options.say ?? (() => undefined);
-  const engine = await ensureEngine(say);
-  if (!engine.usable) throw new Error(`The lab is not available: ${engine.reason}.`);
+  const answer = await labAvailability(say);
+  if (!answer.available) throw new Error(`The lab is not available: ${answer.reason}.`);
   await removeLeftOvers();
   const images = await withLock(async () => {
     const found = await ensureImages(say);
@@ -127,8 +128,8 @@ function makeLab(
     },
     git: openGit,
     describe: async () => {
-      const { name, alias, localPort } = await openGit();
-      return { ...run, git: { name, alias, localPort } };
+      const { name, alias, localPort, token } = await openGit();
+      return { ...run, git: { name, alias, localPort, token } };
     },
     close: () => removeRun(runId),
   };

@@ -9,6 +9,7 @@ import { copyStore } from "./image-store.ts";
 import type { LabImages } from "./images.ts";
 import type { KeyPair } from "./key-pair.ts";
 import { serverRunArguments, waitForBoot } from "./server-container.ts";
+import { waitForBanner } from "./ssh-banner.ts";
 
 /** Everything needed to reach a lab server from any process of this machine. */
 export interface ServerDescription {
@@ -43,8 +44,9 @@ export interface LabServer extends ServerDescription {
   exec(argv: readonly string[], options?: ExecOptions): Promise<CommandResult>;
   /** The same, but a failure throws; answers stdout without the last line break. */
   read(argv: readonly string[], options?: ExecOptions): Promise<string>;
-  /** Orderly shutdown; `start` boots it again with disk, keys and ports as they were. */
+  /** Orderly shutdown. */
   stop(): Promise<void>;
+  /** With disk, keys and ports as they were. What brings a server back resolves when sshd answers again. */
   start(): Promise<void>;
   reboot(): Promise<void>;
   /** As if the power failed: nothing gets to finish. */
@@ -82,7 +84,7 @@ export async function startServer(options: StartServer): Promise<LabServer> {
     const ports = await runContainer(options, image, volume);
     const password = randomBytes(12).toString("base64url");
     await admitUsers(options.name, options.key.publicKey, password);
-    await waitForBoot(options.name);
+    await waitUntilReady(options.name, ports[22]);
     const keyFile = await docker(["exec", options.name, "cat", "/etc/ssh/ssh_host_ed25519_key.pub"]);
     return attachServer({
       name: options.name,
@@ -103,7 +105,7 @@ export async function startServer(options: StartServer): Promise<LabServer> {
 
 /** A server that another process of this run has started. */
 export function attachServer(description: ServerDescription): LabServer {
-  const { name } = description;
+  const { name, port } = description;
   const exec = (argv: readonly string[], options: ExecOptions = {}) =>
     tryDocker(execArguments(name, argv, options), transport(options));
   return {
@@ -111,19 +113,24 @@ export function attachServer(description: ServerDescription): LabServer {
     exec,
     read: (argv, options = {}) => docker(execArguments(name, argv, options), transport(options)),
     stop: () => act("stop", "-t", String(stopSeconds), name),
-    start: () => act("start", name).then(() => waitForBoot(name)),
-    reboot: () => act("restart", "-t", String(stopSeconds), name).then(() => waitForBoot(name)),
+    start: () => act("start", name).then(() => waitUntilReady(name, port)),
+    reboot: () => act("restart", "-t", String(stopSeconds), name).then(() => waitUntilReady(name, port)),
     powerOff: () => act("kill", name),
     pause: () => act("pause", name),
-    unpause: () => act("unpause", name),
+    unpause: () => act("unpause", name).then(() => waitForBanner(port)),
     cut: () => docker(["exec", name, "ip", "link", "set", "eth0", "down"]).then(() => undefined),
-    mend: () => mend(name),
+    mend: () => mend(name).then(() => waitForBanner(port)),
     remove: () => removeServer(name),
   };
 }
 
 async function act(...args: string[]): Promise<void> {
   await docker(args, { deadlineMs: 60_000 });
+}
+
+async function waitUntilReady(name: string, port: number): Promise<void> {
+  await waitForBoot(name);
+  await waitForBanner(port);
 }
 
 /** A port that was free a moment ago may be taken by now; docker says so, and other ports are tried. */
