@@ -1,18 +1,13 @@
 /**
  * One authenticated SSH connection: TCP, handshake with the pinned host key, authentication; or the reason why there is none.
  * The credential is asked for only after the host key was verified, so a changed key can never see one. Each failure becomes a
- * `ShellFailure` with a sentence for a person. Rejected: ssh2's own socket (no guard, no deadline before TCP) and its `none` attempt
- * (a round trip, and one strike in fail2ban).
+ * `ShellFailure` with a sentence for a person. Rejected: ssh2's own socket, which no composition root could guard.
  */
 import { connect as openTcp, type Socket } from "node:net";
-import ssh2, { type AnyAuthMethod, type Client, type ConnectConfig, type ParsedKey } from "ssh2";
-import {
-  type HostKey,
-  type ShellCredential,
-  ShellFailure,
-  type ShellFailureReason,
-  type ShellTarget,
-} from "../ports/shell.ts";
+import ssh2, { type Client, type ConnectConfig } from "ssh2";
+import { type HostKey, ShellFailure, type ShellTarget } from "../ports/shell.ts";
+import { authentication } from "./ssh2-authentication.ts";
+import { credentialUnreadable, explain, hostKeyChanged, where } from "./ssh2-connect-failure.ts";
 import { anyHostKeyAlgorithm, describeHostKey, readPinnedKey } from "./ssh2-host-key.ts";
 
 /** Opens the TCP connection; a composition root that guards addresses (cloud mode) gives its own. Must not block. */
@@ -36,7 +31,7 @@ export interface Connection {
   end(): void;
 }
 
-export const openTcpSocket: OpenSocket = ({ host, port }) =>
+const openTcpSocket: OpenSocket = ({ host, port }) =>
   openTcp({ host, port, noDelay: true, autoSelectFamily: true });
 
 export async function connect(target: ShellTarget, options: ConnectOptions): Promise<Connection> {
@@ -196,126 +191,4 @@ function endGently(client: Client, socket: Socket): void {
   const timer = setTimeout(() => socket.destroy(), 1_000);
   timer.unref();
   socket.once("close", () => clearTimeout(timer));
-}
-
-type AuthHandler = Extract<ConnectConfig["authHandler"], (...args: never[]) => unknown>;
-
-/**
- * A key is offered once. A password is offered by `password`, and by `keyboard-interactive` only where the server does not do the
- * former: a wrong password must not count as two attempts.
- */
-function authentication(target: ShellTarget, failed: (failure: unknown) => void): AuthHandler {
-  const offered = new Set<string>();
-  let opened: Promise<ShellCredential> | undefined;
-  return (methodsLeft, _partialSuccess, next) => {
-    opened ??= target.credential();
-    opened
-      .then((credential) => nextMethod(target.user, credential, offered, methodsLeft ?? []))
-      .catch((failure: unknown) => {
-        failed(failure);
-        return false as const;
-      })
-      .then((method) => next(method as AnyAuthMethod));
-    return undefined as never;
-  };
-}
-
-function nextMethod(
-  username: string,
-  credential: ShellCredential,
-  offered: Set<string>,
-  methodsLeft: string[],
-): AnyAuthMethod | false {
-  const first = offered.size === 0;
-  if (credential.kind === "key") {
-    offered.add("publickey");
-    return first ? { type: "publickey", username, key: readPrivateKey(credential) } : false;
-  }
-  if (first) {
-    offered.add("password");
-    return { type: "password", username, password: credential.password };
-  }
-  if (
-    methodsLeft.includes("password") ||
-    !methodsLeft.includes("keyboard-interactive") ||
-    offered.has("keyboard-interactive")
-  ) {
-    return false;
-  }
-  offered.add("keyboard-interactive");
-  return {
-    type: "keyboard-interactive",
-    username,
-    // Only a question whose answer is hidden is the one for the password.
-    prompt: (_name, _instructions, _language, prompts, finish) =>
-      finish(prompts.map((prompt) => (prompt.echo === true ? "" : credential.password))),
-  };
-}
-
-function readPrivateKey(credential: { privateKey: string; passphrase?: string }): ParsedKey {
-  const parsed = ssh2.utils.parseKey(credential.privateKey, credential.passphrase);
-  if (parsed instanceof Error || !parsed.isPrivateKey()) {
-    throw new ShellFailure(
-      "authentication",
-      "The private key of this server cannot be read: wrong passphrase or unknown form.",
-    );
-  }
-  return parsed;
-}
-
-function hostKeyChanged(target: ShellTarget, cause: Error): ShellFailure {
-  return new ShellFailure(
-    "host_key_changed",
-    `${where(target)} presents another host key than the confirmed one. No credential was sent.`,
-    { cause },
-  );
-}
-
-function credentialUnreadable(failure: unknown): ShellFailure {
-  if (failure instanceof ShellFailure) {
-    return failure;
-  }
-  return new ShellFailure("authentication", "The credential of this server could not be opened.", {
-    cause: failure,
-  });
-}
-
-function explain(
-  address: { host: string; port: number },
-  error: Error & { level?: string; code?: unknown },
-): ShellFailure {
-  if (error instanceof ShellFailure) {
-    return error;
-  }
-  const [reason, sentence] = classify(error);
-  return new ShellFailure(reason, `${where(address)} ${sentence}`, { cause: error });
-}
-
-function classify(error: Error & { level?: string; code?: unknown }): [ShellFailureReason, string] {
-  if (error.level === "client-authentication" || /authentication failures/i.test(error.message)) {
-    return ["authentication", "refused the credential."];
-  }
-  if (/no matching host key/i.test(error.message)) {
-    return ["host_key_changed", "no longer has a host key of the confirmed type. No credential was sent."];
-  }
-  if (error.level === "client-timeout") {
-    return ["unreachable", "did not answer in time."];
-  }
-  if (error.level === "handshake" || error.level === "protocol") {
-    return ["unreachable", "accepts connections but does not speak SSH in a way that is supported here."];
-  }
-  const known: Record<string, string> = {
-    ECONNREFUSED: "refused the connection.",
-    ENOTFOUND: "has a name that cannot be resolved.",
-    EAI_AGAIN: "has a name that cannot be resolved at the moment.",
-    ECONNRESET: "closed the connection before it was ready.",
-    ETIMEDOUT: "did not answer in time.",
-    EHOSTUNREACH: "cannot be reached from here.",
-    ENETUNREACH: "cannot be reached from here.",
-  };
-  return ["unreachable", known[String(error.code)] ?? "could not be connected."];
-}
-
-function where(address: { host: string; port: number }): string {
-  return `The server at ${address.host.includes(":") ? `[${address.host}]` : address.host}:${address.port}`;
 }

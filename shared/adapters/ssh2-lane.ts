@@ -6,23 +6,18 @@
  */
 import type { ClientChannel } from "ssh2";
 import { ShellFailure, type ShellTarget } from "../ports/shell.ts";
+import { type BreakerOptions, ConnectBreaker } from "./connect-breaker.ts";
+import { startOnChannel } from "./ssh2-channel.ts";
 import type { Connection } from "./ssh2-connection.ts";
-import { terminate } from "./ssh2-execution.ts";
+import { WaitingLine } from "./waiting-line.ts";
 
-export interface LaneOptions {
+export interface LaneOptions extends BreakerOptions {
   connect: (target: ShellTarget, signal: AbortSignal) => Promise<Connection>;
   /** Channels on one connection until a server says less; MaxSessions of OpenSSH is 10 unless configured. */
   channelLimit: number;
   idleMs: number;
   /** How long an ended channel may stay unconfirmed before its connection is given up. */
   stuckChannelMs: number;
-  /** The first pause after a failed connect; it doubles, with jitter. */
-  reconnectBaseMs: number;
-  failuresUntilOpen: number;
-  breakerOpenMs: number;
-  nowMs: () => number;
-  /** 0 ≤ x < 1 */
-  random: () => number;
 }
 
 interface Pooled {
@@ -33,20 +28,6 @@ interface Pooled {
   stuck: number;
   sinceRefused: number;
   retired: boolean;
-}
-
-interface Waiter {
-  target: ShellTarget;
-  order: number;
-  grant: (pooled: Pooled) => void;
-  refuse: (reason: Error) => void;
-}
-
-interface Breaker {
-  revision: string;
-  failures: number;
-  notBeforeMs: number;
-  reason: ShellFailure | undefined;
 }
 
 /**
@@ -61,45 +42,61 @@ const freshStarts = 2;
 export class Ssh2Lane {
   readonly #options: LaneOptions;
   readonly #all = new Set<Pooled>();
-  readonly #waiting: Waiter[] = [];
+  readonly #waiting = new WaitingLine<ShellTarget, Pooled>();
   readonly #shutdown = new AbortController();
   #current: Pooled | undefined;
   #connecting = false;
-  #breaker: Breaker = { revision: "", failures: 0, notBeforeMs: 0, reason: undefined };
-  #nextOrder = 0;
+  readonly #breaker: ConnectBreaker;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: LaneOptions) {
     this.#options = options;
+    this.#breaker = new ConnectBreaker(options);
   }
 
   /**
    * Starts `line` on a channel and hands that to `begin`, in the same tick: a short command's exit may be in the very packet that
    * says that it started. The slot is given back when the server confirms that the channel is closed.
    */
-  async start<T>(target: ShellTarget, line: string, signal: AbortSignal, begin: (channel: ClientChannel) => T): Promise<T> {
-    const order = this.#nextOrder++;
+  async start<T>(
+    target: ShellTarget,
+    line: string,
+    signal: AbortSignal,
+    begin: (channel: ClientChannel) => T,
+  ): Promise<T> {
+    const ticket = this.#waiting.ticket();
     for (let fresh = 0; ; ) {
-      const pooled = await this.#slot(target, order, signal);
-      const outcome = await this.#start(pooled, line, signal, begin);
+      const pooled = await this.#slot(target, ticket, signal);
+      const outcome = await startOnChannel(pooled.connection, line, signal, {
+        opened: (channel) => this.#watch(pooled, channel),
+        begin,
+        notOpened: (refused) => (refused ? this.#refused(pooled) : this.#release(pooled)),
+      });
       if (typeof outcome === "object") {
         return outcome.begun;
       }
-      if (outcome === "no_connection" && ++fresh > freshStarts) {
+      // Refused beside others it waits for one of them to end; without a connection it starts afresh, but not for ever.
+      if (!pooled.connection.isOpen() || pooled.retired) {
+        fresh++;
+      }
+      if (fresh > freshStarts) {
         throw new ShellFailure("unreachable", "The server takes the connection but opens no session on it.");
       }
     }
   }
 
   counts(): { connections: number; channels: number } {
-    return { connections: this.#all.size, channels: [...this.#all].reduce((sum, pooled) => sum + pooled.open, 0) };
+    return {
+      connections: this.#all.size,
+      channels: [...this.#all].reduce((sum, pooled) => sum + pooled.open, 0),
+    };
   }
 
   /** Ends everything: waiting commands are refused, running ones lose their connection. Resolves when all sockets are gone. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     this.#shutdown.abort(closedHere());
-    for (const waiter of this.#waiting.splice(0)) {
+    for (const waiter of this.#waiting.all()) {
       waiter.refuse(closedHere());
     }
     const closing = [...this.#all].map((pooled) => {
@@ -109,56 +106,27 @@ export class Ssh2Lane {
     await Promise.all(closing);
   }
 
-  #slot(target: ShellTarget, order: number, signal: AbortSignal): Promise<Pooled> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted || this.#shutdown.signal.aborted) {
-        reject(signal.aborted ? signal.reason : closedHere());
-        return;
-      }
-      const leave = (): void => {
-        signal.removeEventListener("abort", onAbort);
-        const index = this.#waiting.indexOf(waiter);
-        if (index >= 0) {
-          this.#waiting.splice(index, 1);
-        }
-      };
-      const onAbort = (): void => {
-        leave();
-        reject(signal.reason);
-        this.#pump();
-      };
-      const waiter: Waiter = {
-        target,
-        order,
-        grant: (pooled) => {
-          leave();
-          resolve(pooled);
-        },
-        refuse: (reason) => {
-          leave();
-          reject(reason);
-        },
-      };
-      signal.addEventListener("abort", onAbort, { once: true });
-      // A command that was put back keeps its place.
-      const behind = this.#waiting.findIndex((other) => other.order > order);
-      this.#waiting.splice(behind === -1 ? this.#waiting.length : behind, 0, waiter);
-      this.#pump();
-    });
+  #slot(target: ShellTarget, ticket: number, signal: AbortSignal): Promise<Pooled> {
+    if (this.#shutdown.signal.aborted) {
+      return Promise.reject(closedHere());
+    }
+    const slot = this.#waiting.join(target, ticket, signal, () => this.#pump());
+    this.#pump();
+    return slot;
   }
 
   /** Serves the queue as far as connection and limit allow. Called after every change. */
   #pump(): void {
     clearTimeout(this.#timer);
     for (;;) {
-      const waiter = this.#waiting[0];
-      const pooled = this.#usable(waiter?.target.revision);
+      const waiter = this.#waiting.first();
+      const pooled = this.#usable(waiter?.ask.revision);
       if (waiter === undefined) {
         this.#endWhenIdle(pooled);
         return;
       }
       if (pooled === undefined) {
-        this.#connect(waiter.target);
+        this.#connect(waiter.ask);
         return;
       }
       if (pooled.open >= pooled.limit) {
@@ -192,16 +160,13 @@ export class Ssh2Lane {
     if (this.#connecting) {
       return;
     }
-    if (this.#breaker.revision !== target.revision) {
-      this.#breaker = { revision: target.revision, failures: 0, notBeforeMs: 0, reason: undefined };
+    const { refusal, pauseMs } = this.#breaker.ask(target.revision);
+    if (refusal !== undefined) {
+      this.#refuseAll(target.revision, refusal);
+      return;
     }
-    const pauseMs = this.#breaker.notBeforeMs - this.#options.nowMs();
     if (pauseMs > 0) {
-      if (this.#breaker.failures >= this.#options.failuresUntilOpen && this.#breaker.reason !== undefined) {
-        this.#refuseAll(target.revision, this.#breaker.reason);
-      } else {
-        this.#timer = setTimeout(() => this.#pump(), pauseMs);
-      }
+      this.#timer = setTimeout(() => this.#pump(), pauseMs);
       return;
     }
     this.#connecting = true;
@@ -213,7 +178,7 @@ export class Ssh2Lane {
 
   #connected(target: ShellTarget, connection: Connection): void {
     this.#connecting = false;
-    this.#breaker.failures = 0;
+    this.#breaker.succeeded();
     const pooled: Pooled = {
       connection,
       revision: target.revision,
@@ -240,57 +205,20 @@ export class Ssh2Lane {
 
   #failed(target: ShellTarget, error: unknown): void {
     this.#connecting = false;
-    const reason = error instanceof ShellFailure ? error : new ShellFailure("unreachable", "The server could not be connected.", { cause: error });
-    const { reconnectBaseMs, failuresUntilOpen, breakerOpenMs, random, nowMs } = this.#options;
-    const failures = this.#breaker.failures + 1;
-    const pauseMs = failures >= failuresUntilOpen ? breakerOpenMs : reconnectBaseMs * 2 ** (failures - 1);
-    this.#breaker = { revision: target.revision, failures, notBeforeMs: nowMs() + pauseMs * (0.75 + random() / 2), reason };
+    const reason =
+      error instanceof ShellFailure
+        ? error
+        : new ShellFailure("unreachable", "The server could not be connected.", { cause: error });
+    this.#breaker.failed(target.revision, reason);
     this.#refuseAll(target.revision, reason);
     this.#pump();
   }
 
   #refuseAll(revision: string, reason: ShellFailure): void {
-    for (const waiter of this.#waiting.filter((each) => each.target.revision === revision)) {
+    for (const waiter of this.#waiting.all().filter((each) => each.ask.revision === revision)) {
       // Each caller gets an error of its own, with its own stack.
       waiter.refuse(new ShellFailure(reason.reason, reason.message, { cause: reason.cause }));
     }
-  }
-
-  /** Starts the command, or says why it surely was not started. */
-  #start<T>(
-    pooled: Pooled,
-    line: string,
-    signal: AbortSignal,
-    begin: (channel: ClientChannel) => T,
-  ): Promise<{ begun: T } | "refused" | "no_connection"> {
-    return new Promise((resolve, reject) => {
-      const onAbort = (): void => reject(signal.reason);
-      signal.addEventListener("abort", onAbort, { once: true });
-      const answered = (error: (Error & { reason?: unknown }) | undefined, channel?: ClientChannel): void => {
-        signal.removeEventListener("abort", onAbort);
-        if (channel !== undefined && error === undefined) {
-          this.#watch(pooled, channel);
-          if (signal.aborted) {
-            discard(channel);
-          } else {
-            resolve({ begun: begin(channel) });
-          }
-        } else if (error?.reason !== undefined) {
-          resolve(this.#refused(pooled));
-        } else if (error?.message === "No response from server" || error?.message === "Not connected") {
-          this.#release(pooled);
-          resolve("no_connection");
-        } else {
-          this.#release(pooled);
-          reject(notStarted(pooled.connection.isOpen(), error));
-        }
-      };
-      try {
-        pooled.connection.client.exec(line, answered);
-      } catch (error) {
-        answered(error instanceof Error ? error : new Error(String(error)));
-      }
-    });
   }
 
   /** Gives the slot back when the channel is closed on both sides, and gives the connection up when that never comes. */
@@ -328,15 +256,14 @@ export class Ssh2Lane {
   }
 
   /** "open failed": with other channels open that is MaxSessions; alone, the connection is of no use. */
-  #refused(pooled: Pooled): "refused" | "no_connection" {
+  #refused(pooled: Pooled): void {
     pooled.open--;
     pooled.sinceRefused = 0;
     if (pooled.open > 0) {
       pooled.limit = pooled.open;
-      return "refused";
+    } else {
+      this.#retire(pooled);
     }
-    this.#retire(pooled);
-    return "no_connection";
   }
 
   /** No new commands; closed once its commands are over. A channel that the server does not let go of is not waited for. */
@@ -349,18 +276,6 @@ export class Ssh2Lane {
       pooled.connection.end();
     }
   }
-}
-
-function discard(channel: ClientChannel): void {
-  channel.on("error", () => undefined).resume();
-  channel.stderr.resume();
-  terminate(channel);
-}
-
-function notStarted(connectionOpen: boolean, cause: Error | undefined): ShellFailure {
-  return connectionOpen
-    ? new ShellFailure("unreachable", "The server opened a session but refused to run a command in it.", { cause })
-    : new ShellFailure("connection_lost", "The connection to the server was lost while a command was started.", { cause });
 }
 
 function closedHere(): ShellFailure {

@@ -74,10 +74,16 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
     return lane;
   };
 
-  const collected = async (target: ShellTarget, command: ShellCommand, signal: AbortSignal): Promise<ShellResult> => {
+  const collected = async (
+    target: ShellTarget,
+    command: ShellCommand,
+    signal: AbortSignal,
+  ): Promise<ShellResult> => {
     const lane = laneOf(target.serverId, "short");
     const line = lineFor(target, command, command.stdin === undefined ? "no input" : "input");
-    const running = await lane.start(target, line, signal, (channel) => ({ result: collect(channel, command, signal) }));
+    const running = await lane.start(target, line, signal, (channel) => ({
+      result: collect(channel, command, signal),
+    }));
     return await running.result;
   };
 
@@ -99,16 +105,24 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
     const probe: ShellCommand = { argv: ["true"], asRoot: true, deadlineMs: 0 };
     const { code } = await collected(target, probe, signal);
     if (code !== 0) {
-      throw new ShellFailure("sudo", `The user ${target.user} of this server is neither root nor may use sudo without a password.`);
+      throw new ShellFailure(
+        "sudo",
+        `The user ${target.user} of this server is neither root nor may use sudo without a password.`,
+      );
     }
   };
 
-  const stream = async function* (target: ShellTarget, command: ShellCommand): AsyncGenerator<Uint8Array, ShellStreamEnd, undefined> {
+  const stream = async function* (
+    target: ShellTarget,
+    command: ShellCommand,
+  ): AsyncGenerator<Uint8Array, ShellStreamEnd, undefined> {
     const deadline = startDeadline(command.deadlineMs, command.signal);
     try {
       const lane = laneOf(target.serverId, "long");
       const line = lineFor(target, whileHeard(command), "input");
-      return yield* await lane.start(target, line, deadline.signal, (channel) => follow(channel, command, deadline.signal));
+      return yield* await lane.start(target, line, deadline.signal, (channel) =>
+        follow(channel, command, deadline.signal),
+      );
     } finally {
       deadline.clear();
     }
@@ -121,7 +135,10 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
     probeHostKey: async ({ host, port, deadlineMs }): Promise<HostKey> => {
       const deadline = startDeadline(deadlineMs);
       try {
-        return await probeHostKey({ host, port }, { ...connectOptions, timeoutMs: deadlineMs, signal: deadline.signal });
+        return await probeHostKey(
+          { host, port },
+          { ...connectOptions, timeoutMs: deadlineMs, signal: deadline.signal },
+        );
       } finally {
         deadline.clear();
       }
@@ -161,7 +178,12 @@ function needsSudo(target: ShellTarget, command: { asRoot?: boolean }): boolean 
 }
 
 function lineFor(target: ShellTarget, command: ShellCommand, input: "input" | "no input"): string {
-  return commandLine({ argv: command.argv, env: command.env, sudo: needsSudo(target, command), noInput: input === "no input" });
+  return commandLine({
+    argv: command.argv,
+    env: command.env,
+    sudo: needsSudo(target, command),
+    noInput: input === "no input",
+  });
 }
 
 /**
@@ -183,7 +205,10 @@ async function upload(run: Shell["run"], target: ShellTarget, file: ShellUpload)
   });
   if (typeof file.content === "string" || file.content instanceof Uint8Array) {
     const content = Buffer.from(file.content);
-    expectWritten(file, await run(target, { ...command(receiveFile, String(content.length)), stdin: content }));
+    expectWritten(
+      file,
+      await run(target, { ...command(receiveFile, String(content.length)), stdin: content }),
+    );
     return;
   }
   let sent = 0;
@@ -200,6 +225,8 @@ async function upload(run: Shell["run"], target: ShellTarget, file: ShellUpload)
 function expectWritten(file: ShellUpload, result: ShellResult): void {
   if (result.code !== 0) {
     const told = result.stderr.trim().slice(0, 500);
-    throw new Error(`A file could not be written on the server (${file.path}): ${told === "" ? `exit ${result.code}` : told}`);
+    throw new Error(
+      `A file could not be written on the server (${file.path}): ${told === "" ? `exit ${result.code}` : told}`,
+    );
   }
 }

@@ -16,7 +16,9 @@ const longestDelayMs = 2 ** 31 - 1;
 export function startDeadline(deadlineMs: number, outer?: AbortSignal): Deadline {
   const controller = new AbortController();
   const onAbort = (): void => {
-    controller.abort(new ShellFailure("aborted", "The remote command was cancelled.", { cause: outer?.reason }));
+    controller.abort(
+      new ShellFailure("aborted", "The remote command was cancelled.", { cause: outer?.reason }),
+    );
   };
   const onTimeout = (): void => {
     controller.abort(new ShellFailure("deadline", `The server did not finish within ${deadlineMs} ms.`));

@@ -44,7 +44,11 @@ interface Call {
 }
 
 /** Starts the unit unless this step was ever started: a repeated start after a lost answer is safe. */
-export async function startUnit(shell: Shell, target: ShellTarget, unit: UnitStart): Promise<"started" | "already"> {
+export async function startUnit(
+  shell: Shell,
+  target: ShellTarget,
+  unit: UnitStart,
+): Promise<"started" | "already"> {
   const job = jobText(unit);
   const input = unit.stdin === undefined ? undefined : Buffer.from(unit.stdin);
   const result = await script(shell, target, unit, startUnitScript, {
@@ -55,7 +59,9 @@ export async function startUnit(shell: Shell, target: ShellTarget, unit: UnitSta
       String(unit.timeoutSeconds),
       String(job.split("\n").length - 1),
       input === undefined ? "-" : String(input.length),
-      ...(unit.fence === undefined ? ["-", "-", "-"] : fenceArguments({ ...unit.fence, deadlineMs: unit.deadlineMs })),
+      ...(unit.fence === undefined
+        ? ["-", "-", "-"]
+        : fenceArguments({ ...unit.fence, deadlineMs: unit.deadlineMs })),
     ],
     stdin: Buffer.concat([Buffer.from(job), input ?? Buffer.alloc(0)]),
   });
@@ -63,13 +69,23 @@ export async function startUnit(shell: Shell, target: ShellTarget, unit: UnitSta
 }
 
 /** Ends the unit and everything it started: TERM, after 3 to 5 s KILL. `gone` is proven by looking for its processes. */
-export async function stopUnit(shell: Shell, target: ShellTarget, unit: UnitName & Call): Promise<{ gone: boolean }> {
-  const answer = await script(shell, target, unit, stopUnitScript, { args: [unitPath(unit), unitLabel(unit)] });
+export async function stopUnit(
+  shell: Shell,
+  target: ShellTarget,
+  unit: UnitName & Call,
+): Promise<{ gone: boolean }> {
+  const answer = await script(shell, target, unit, stopUnitScript, {
+    args: [unitPath(unit), unitLabel(unit)],
+  });
   return { gone: answer.trim() === "gone" };
 }
 
 /** Removes logs and records of a settled operation. Its units must be over. */
-export async function removeUnitFiles(shell: Shell, target: ShellTarget, operation: { operationId: string } & Call): Promise<void> {
+export async function removeUnitFiles(
+  shell: Shell,
+  target: ShellTarget,
+  operation: { operationId: string } & Call,
+): Promise<void> {
   const folder = `${operationsFolder}/${remoteName(operation.operationId)}`;
   await script(shell, target, operation, 'rm -rf -- "$1"', { args: [folder] });
 }
@@ -137,7 +153,9 @@ async function script(
     refuseFenced(call.fence.resource, result);
   }
   if (result.code !== 0) {
-    throw new Error(`A unit's script failed on the server (exit ${result.code}): ${result.stderr.trim().slice(0, 500)}`);
+    throw new Error(
+      `A unit's script failed on the server (exit ${result.code}): ${result.stderr.trim().slice(0, 500)}`,
+    );
   }
   return result.stdout;
 }

@@ -3,7 +3,13 @@
  * token that acted on it; a step with an effect is one short static script that runs under the file's lock after a lower token was
  * refused, in one round trip. Rejected: checking the token in a command of its own (the owner can be stopped between check and act).
  */
-import { type Shell, ShellFailure, type ShellCommand, type ShellResult, type ShellTarget } from "../ports/shell.ts";
+import {
+  type Shell,
+  type ShellCommand,
+  ShellFailure,
+  type ShellResult,
+  type ShellTarget,
+} from "../ports/shell.ts";
 import { fencesFolder, remoteName } from "./remote-paths.ts";
 import { claimFenceScript, fenceExit, fenceMark, fencePrelude } from "./scripts/fence.ts";
 
@@ -14,7 +20,11 @@ export class FencedOut extends Error {
   readonly holder: number | null;
 
   constructor(resource: string, holder: number | null) {
-    super(holder === null ? `Nobody has claimed ${resource} on this server.` : `A newer owner (${holder}) has taken over ${resource}.`);
+    super(
+      holder === null
+        ? `Nobody has claimed ${resource} on this server.`
+        : `A newer owner (${holder}) has taken over ${resource}.`,
+    );
     this.name = "FencedOut";
     this.resource = resource;
     this.holder = holder;
@@ -43,7 +53,11 @@ export interface FencedStep extends Fence {
 const defaultLockWaitSeconds = 10;
 
 /** Writes our token unless a higher one is there. The same token again is fine. */
-export async function claimFence(shell: Shell, target: ShellTarget, fence: Fence & { deadlineMs: number; signal?: AbortSignal }): Promise<void> {
+export async function claimFence(
+  shell: Shell,
+  target: ShellTarget,
+  fence: Fence & { deadlineMs: number; signal?: AbortSignal },
+): Promise<void> {
   const result = await shell.run(target, {
     argv: ["sh", "-c", claimFenceScript, "slipway-fence", ...fenceArguments(fence)],
     asRoot: true,
@@ -52,7 +66,9 @@ export async function claimFence(shell: Shell, target: ShellTarget, fence: Fence
   });
   refuseFenced(fence.resource, result);
   if (result.code !== 0) {
-    throw new Error(`The fence of ${fence.resource} could not be written: ${result.stderr.trim().slice(0, 500)}`);
+    throw new Error(
+      `The fence of ${fence.resource} could not be written: ${result.stderr.trim().slice(0, 500)}`,
+    );
   }
 }
 
@@ -63,7 +79,14 @@ export async function claimFence(shell: Shell, target: ShellTarget, fence: Fence
 export async function fencedStep(shell: Shell, target: ShellTarget, step: FencedStep): Promise<ShellResult> {
   const { stdin, signal, maxOutputBytes } = step;
   const result = await shell.run(target, {
-    argv: ["sh", "-c", `${fencePrelude}${step.script}`, "slipway-step", ...fenceArguments(step), ...(step.args ?? [])],
+    argv: [
+      "sh",
+      "-c",
+      `${fencePrelude}${step.script}`,
+      "slipway-step",
+      ...fenceArguments(step),
+      ...(step.args ?? []),
+    ],
     asRoot: true,
     deadlineMs: step.deadlineMs,
     ...(stdin === undefined ? {} : { stdin }),
@@ -75,12 +98,21 @@ export async function fencedStep(shell: Shell, target: ShellTarget, step: Fenced
 }
 
 /** File, token and seconds to wait: the first arguments of every script that is fenced. */
-export function fenceArguments(fence: Fence & { deadlineMs: number; lockWaitSeconds?: number }): [string, string, string] {
+export function fenceArguments(
+  fence: Fence & { deadlineMs: number; lockWaitSeconds?: number },
+): [string, string, string] {
   if (!Number.isSafeInteger(fence.token) || fence.token < 0) {
     throw new RangeError("A fencing token is a whole number.");
   }
-  const waitSeconds = Math.min(fence.lockWaitSeconds ?? defaultLockWaitSeconds, Math.floor(fence.deadlineMs / 1_000));
-  return [`${fencesFolder}/${remoteName(fence.resource)}`, String(fence.token), String(Math.max(0, waitSeconds))];
+  const waitSeconds = Math.min(
+    fence.lockWaitSeconds ?? defaultLockWaitSeconds,
+    Math.floor(fence.deadlineMs / 1_000),
+  );
+  return [
+    `${fencesFolder}/${remoteName(fence.resource)}`,
+    String(fence.token),
+    String(Math.max(0, waitSeconds)),
+  ];
 }
 
 /** Throws if a script answered that its fence is not ours; a script's own exit status 75 lacks the mark. */

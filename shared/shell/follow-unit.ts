@@ -38,14 +38,25 @@ const answerWithinMs = 15_000;
 export async function readUnit(shell: Shell, target: ShellTarget, unit: UnitRead): Promise<UnitReading> {
   const waitMs = Math.min(longestWaitMs, Math.max(0, Math.trunc(unit.waitMs)));
   const result = await shell.run(target, {
-    argv: ["sh", "-c", readUnitScript, "slipway-unit", unitPath(unit), String(unit.offset), String(waitMs), String(chunkLimitBytes)],
+    argv: [
+      "sh",
+      "-c",
+      readUnitScript,
+      "slipway-unit",
+      unitPath(unit),
+      String(unit.offset),
+      String(waitMs),
+      String(chunkLimitBytes),
+    ],
     asRoot: true,
     deadlineMs: waitMs + answerWithinMs,
     maxOutputBytes: chunkLimitBytes + 4_096,
     ...(unit.signal === undefined ? {} : { signal: unit.signal }),
   });
   if (result.code !== 0) {
-    throw new Error(`A unit's log could not be read (exit ${result.code}): ${result.stderr.trim().slice(0, 500)}`);
+    throw new Error(
+      `A unit's log could not be read (exit ${result.code}): ${result.stderr.trim().slice(0, 500)}`,
+    );
   }
   return parseReading(result.stdoutBytes, unit.offset);
 }
@@ -92,7 +103,11 @@ export async function* followUnit(
       }
       lostSinceMs ??= clock.nowMs();
       if (clock.nowMs() - lostSinceMs >= lostForMs) {
-        throw new ShellFailure("unreachable", "The server has been out of reach for too long while its work was followed.", { cause: error });
+        throw new ShellFailure(
+          "unreachable",
+          "The server has been out of reach for too long while its work was followed.",
+          { cause: error },
+        );
       }
       pauseMs = Math.min(2_000, Math.max(100, pauseMs * 2)) * (0.5 + random());
       await clock.sleep(pauseMs, unit.signal);
@@ -106,7 +121,12 @@ export async function* followUnit(
     }
     const complete = offset >= reading.logBytes;
     if (complete && (reading.exit !== null || !reading.alive)) {
-      return { nextOffset: offset, started: reading.started, exit: reading.exit, bootChanged: reading.bootChanged };
+      return {
+        nextOffset: offset,
+        started: reading.started,
+        exit: reading.exit,
+        bootChanged: reading.bootChanged,
+      };
     }
   }
 }
