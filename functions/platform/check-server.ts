@@ -4,10 +4,11 @@
  */
 import { eq } from "drizzle-orm";
 import { servers } from "../../shared/db/schema.ts";
-import { type ServerRow, serverTarget } from "../../shared/db/server-target.ts";
+import { type SecretOpener, type ServerRow, serverTarget } from "../../shared/db/server-target.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
-import { ShellFailure, type ShellTarget } from "../../shared/ports/shell.ts";
+import type { Clock } from "../../shared/ports/clock.ts";
+import { type Shell, ShellFailure, type ShellTarget } from "../../shared/ports/shell.ts";
 import { checkScript, readFacts } from "./check-script.ts";
 import type { PlatformParts } from "./parts.ts";
 
@@ -45,10 +46,13 @@ export async function checkServer(
   return found;
 }
 
-export async function inspectServer(
-  parts: Pick<PlatformParts, "shell" | "sealer" | "clock">,
-  server: ServerRow,
-): Promise<ServerCheck> {
+interface InspectParts {
+  shell: Shell;
+  sealer: SecretOpener;
+  clock: Clock;
+}
+
+export async function inspectServer(parts: InspectParts, server: ServerRow): Promise<ServerCheck> {
   const target = serverTarget(server, parts.sealer);
   try {
     const { stdout } = await parts.shell.run(target, {
@@ -114,10 +118,7 @@ function megabytes(kilobytes: string | undefined): number | null {
 }
 
 /** Server time minus ours, in ms; null where `date` knows no milliseconds. */
-async function clockSkew(
-  parts: Pick<PlatformParts, "shell" | "clock">,
-  target: ShellTarget,
-): Promise<number | null> {
+async function clockSkew(parts: InspectParts, target: ShellTarget): Promise<number | null> {
   const beforeMs = parts.clock.nowMs();
   const { stdout } = await parts.shell.run(target, { argv: ["date", "+%s%3N"], deadlineMs: checkMs });
   const afterMs = parts.clock.nowMs();

@@ -132,8 +132,8 @@ phase proxy
 if systemctl is-active --quiet caddy.service && default_caddy; then systemctl disable --now --quiet caddy.service; fi
 mkdir -p "$dir" && chmod 711 /var/lib/slipway && chmod 755 "$dir" && install -d -m 0700 -o caddy -g caddy "$dir/data" \\
   || refuse proxy_failed "The folder of the proxy could not be made."
-exec 9>"$dir/lock"
-flock -w 60 9 || refuse proxy_failed "The proxy's configuration is locked by something else."
+exec 8>"$dir/lock"
+flock -w 60 8 || refuse proxy_failed "The proxy's configuration is locked by something else."
 [ "$(cat "$dir/owner" 2>/dev/null)" = "$server" ] || echo "$server" >"$dir/owner"
 # A database that was restored counts from an older revision; what follows this script sends the present one.
 rm -f "$dir/revision"
