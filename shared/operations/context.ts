@@ -27,6 +27,8 @@ export interface Hold {
   check: () => void;
   /** Called when the database says that it is over. */
   onLost: (reason: LeaseLost) => void;
+  /** Called when the database says that a cancel was asked for. */
+  onCancel: () => void;
 }
 
 export interface HeldOperation {
@@ -57,6 +59,9 @@ export function holdOperation(hold: Hold): HeldOperation {
         const lost = error instanceof LeaseLost ? error : new LeaseLost({ cause: error });
         hold.onLost(lost);
         throw lost;
+      }
+      if (error instanceof CancelRequested) {
+        hold.onCancel();
       }
       throw error;
     }

@@ -20,6 +20,8 @@ export interface Feed {
    * signal aborts or when there is no such operation. Check the reader's rights before, and again while it is open.
    */
   follow(operationId: string, since: number, signal: AbortSignal): AsyncIterable<StoredEvent[]>;
+  /** Resolves with true when the operation is over, with false when the signal aborts first. */
+  settled(operationId: string, signal: AbortSignal): Promise<boolean>;
   /** Ends every follower. */
   close(): void;
 }
@@ -124,5 +126,13 @@ export function createFeed({ db, listener, clock, log }: FeedOptions): Feed {
     }
   }
 
-  return { follow, close: () => closing.abort() };
+  const settled = async (id: string, signal: AbortSignal) => {
+    // Nothing lies behind this position, so the log itself is not read.
+    for await (const page of follow(id, Number.MAX_SAFE_INTEGER, signal)) {
+      log.error({ operationId: id, seq: page[0]?.seq }, "an event lies beyond every seq");
+    }
+    return !signal.aborted && !closing.signal.aborted;
+  };
+
+  return { follow, settled, close: () => closing.abort() };
 }

@@ -26,10 +26,14 @@ export interface Claimed {
   mechanism: Mechanism;
 }
 
-export type ClaimAnswer =
-  | { claimed: Claimed }
-  /** `gone`: absent, final or superseded. `foreign`: not a kind of ours. `busy`: its turn has not come or someone works on it. */
-  | { claimed: null; why: "gone" | "foreign" | "busy" };
+export interface ClaimAnswer {
+  claimed: Claimed | null;
+  /**
+   * Why there is no more to do about this id now: `gone` (absent, final or superseded), `foreign` (not a kind of ours)
+   * or `busy` (someone works on it, now perhaps we, or its turn has not come).
+   */
+  why: "gone" | "foreign" | "busy";
+}
 
 export interface ClaimRequest {
   kinds: ReadonlyMap<string, AnyOperationKind>;
@@ -51,10 +55,7 @@ export async function claim(db: Database, { kinds, id, owner, start }: ClaimRequ
     const decision = decide(open, kind, id);
     await supersede(tx, kind, row.subjectId, decision);
     const claimed = decision.start && start ? await take(tx, decision.start.id, owner) : null;
-    if (claimed !== null) {
-      return { claimed };
-    }
-    return { claimed: null, why: open.some((operation) => operation.id === id) ? "busy" : "gone" };
+    return { claimed, why: open.some((operation) => operation.id === id) ? "busy" : "gone" };
   });
 }
 

@@ -45,12 +45,12 @@ export function runOperation(options: RunOptions): RunningOperation {
   const cancelled = new AbortController();
   let planned = false;
   const onLost = (reason: LeaseLost) => life.abort(reason);
-  const held: HeldOperation = holdOperation({ db, kind, claimed, check: () => check(), onLost });
   const onCancel = () => {
     if (!held.isIrrevocable()) {
       cancelled.abort(new CancelRequested());
     }
   };
+  const held: HeldOperation = holdOperation({ db, kind, claimed, check: () => check(), onLost, onCancel });
   const { id, leaseToken } = claimed;
   const keeper = keepLease({ db, clock, log, id, leaseToken, sentAtMs: options.sentAtMs, onLost, onCancel });
   const check = () => {

@@ -56,27 +56,34 @@ export function createRunner(options: RunnerOptions): Runner {
   const { db, clock, log, owner, concurrency } = options;
   const kinds = new Map(options.kinds.map((kind) => [kind.kind, kind]));
   const running = new Map<RunningOperation, Promise<void>>();
+  const claiming = new Set<Promise<unknown>>();
   const stopping = new AbortController();
-  let claiming = 0;
+
+  const hasRoom = () => running.size + claiming.size < concurrency;
 
   const handle = async (id: string): Promise<HandleAnswer> => {
     if (stopping.signal.aborted) {
       return "stopping";
     }
-    const start = running.size + claiming < concurrency;
-    claiming += start ? 1 : 0;
-    try {
-      const sentAtMs = clock.nowMs();
-      const { claimed, ...rest } = await claim(db, { kinds, id, owner, start });
-      const kind = claimed === null ? undefined : kinds.get(claimed.kind);
-      if (claimed === null || kind === undefined) {
-        return "why" in rest && rest.why === "busy" && !start ? "full" : "why" in rest ? rest.why : "foreign";
-      }
-      keep(runOperation({ db, clock, log, kind, claimed, sentAtMs }));
-      return "started";
-    } finally {
-      claiming -= start ? 1 : 0;
+    if (!hasRoom()) {
+      // What waits in vain is settled all the same.
+      const { why } = await claim(db, { kinds, id, owner, start: false });
+      return why === "busy" ? "full" : why;
     }
+    const starting = claimAndRun(id);
+    claiming.add(starting);
+    return await starting.finally(() => claiming.delete(starting));
+  };
+
+  const claimAndRun = async (id: string): Promise<HandleAnswer> => {
+    const sentAtMs = clock.nowMs();
+    const { claimed, why } = await claim(db, { kinds, id, owner, start: true });
+    const kind = kinds.get(claimed?.kind ?? "");
+    if (claimed === null || kind === undefined) {
+      return why;
+    }
+    keep(runOperation({ db, clock, log, kind, claimed, sentAtMs }));
+    return "started";
   };
 
   const keep = (operation: RunningOperation) => {
@@ -92,10 +99,17 @@ export function createRunner(options: RunnerOptions): Runner {
 
   const sweep = async () => {
     for (const id of await findDue(db, [...kinds.keys()])) {
-      if (running.size + claiming >= concurrency || stopping.signal.aborted) {
+      if (!hasRoom() || stopping.signal.aborted) {
         return;
       }
-      await handle(id);
+      // One that cannot be claimed must not keep those behind it waiting.
+      await handle(id).catch((error: unknown) => log.error({ error, operationId: id }, "a claim failed"));
+    }
+  };
+
+  const idle = async () => {
+    while (running.size > 0 || claiming.size > 0) {
+      await Promise.allSettled([...running.values(), ...claiming]);
     }
   };
 
@@ -140,11 +154,7 @@ export function createRunner(options: RunnerOptions): Runner {
       soon();
       inBackground("sweeping", sweepForEver);
     },
-    idle: async () => {
-      while (running.size > 0) {
-        await Promise.all(running.values());
-      }
-    },
+    idle,
     stop: async () => {
       stopping.abort();
       for (const operation of running.keys()) {
@@ -152,7 +162,7 @@ export function createRunner(options: RunnerOptions): Runner {
       }
       const late = new AbortController();
       const deadline = clock.sleep(limits.storyStopMs, late.signal).catch(() => undefined);
-      await Promise.race([Promise.all(running.values()), deadline]);
+      await Promise.race([idle(), deadline]);
       late.abort();
       for (const { id } of running.keys()) {
         log.warn({ operationId: id }, "a story did not stop in time; its lease runs out by itself");
