@@ -46,12 +46,13 @@ export async function removeKept(): Promise<number> {
 /** Every run, living or not, and every image and prepared volume. */
 export async function removeEverything(): Promise<void> {
   await removeThings(await listRunThings());
-  for (const volume of await names(["volume", "ls", "-q", "--filter", `label=${labLabel}`])) {
+  const ours = ["--filter", `label=${labLabel}`];
+  for (const container of await names(["ps", "-aq", ...ours])) await docker(["rm", "-f", "-v", container]);
+  for (const volume of await names(["volume", "ls", "-q", ...ours]))
     await docker(["volume", "rm", "-f", volume]);
-  }
-  for (const tag of await names(["image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "slipway-lab/*"])) {
-    await docker(["image", "rm", "-f", tag]);
-  }
+  const tags = await names(["image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "slipway-lab/*"]);
+  for (const tag of tags.filter((tag) => !tag.endsWith(":<none>"))) await docker(["image", "rm", "-f", tag]);
+  await docker(["image", "prune", "-f", ...ours]);
 }
 
 /** Containers first: they hold the volumes and the networks. */
