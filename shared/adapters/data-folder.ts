@@ -33,6 +33,7 @@ export interface OpenDataFolderOptions {
   signal?: AbortSignal;
 }
 
+const lockName = "platform.lock";
 const pollMs = 50;
 /** Between taking the lock and writing the holder's record lie microseconds; this is for a machine under load. */
 const recordMs = 2_000;
@@ -46,6 +47,8 @@ export async function openDataFolder(path: string, options: OpenDataFolderOption
     options.signal?.throwIfAborted();
     const lock = tryLock(folder);
     if (lock !== undefined) {
+      // Not by a descriptor: closing one would drop the lock (fcntl). Nobody else may even read it, or they could lock it.
+      await chmod(join(folder, lockName), 0o600);
       await writeHolder(folder, options.purpose);
       return { path: folder, release: () => lock.close() };
     }
@@ -64,8 +67,8 @@ const sqliteBusy = 5;
 function tryLock(folder: string): DatabaseSync | undefined {
   let lock: DatabaseSync | undefined;
   try {
-    lock = new DatabaseSync(join(folder, "platform.lock"), { timeout: 0 });
-    lock.exec("PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE");
+    lock = new DatabaseSync(join(folder, lockName), { timeout: 0 });
+    lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return lock;
   } catch (error) {
     lock?.close();

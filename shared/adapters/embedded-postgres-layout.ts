@@ -12,6 +12,7 @@ import {
   readFile,
   realpath,
   rename,
+  rm,
   stat,
   writeFile,
 } from "node:fs/promises";
@@ -129,6 +130,13 @@ async function makeShortDirectory(root: string, owner: DatabaseOwner | undefined
   await writeFile(join(root, "socket-directory.new"), made, { mode: 0o600 });
   await rename(join(root, "socket-directory.new"), join(root, "socket-directory"));
   return made;
+}
+
+/** Once the database is stopped; a no-op where the data folder's own path is short enough. */
+export async function removeShortDirectory({ root, socketDirectory }: EmbeddedLayout): Promise<void> {
+  if (socketDirectory === join(root, "run")) return;
+  await rm(join(root, "socket-directory"), { force: true });
+  await rm(socketDirectory, { recursive: true, force: true });
 }
 
 async function readRecord(root: string): Promise<string | undefined> {

@@ -11,7 +11,12 @@ import type { Log } from "../ports/log.ts";
 import type { DataFolder } from "./data-folder.ts";
 import { type DatabaseBinaries, placeBinaries, removeOldBinaries } from "./embedded-postgres-binaries.ts";
 import { prepareCluster } from "./embedded-postgres-cluster.ts";
-import { type EmbeddedLayout, prepareLayout, socketUrl } from "./embedded-postgres-layout.ts";
+import {
+  type EmbeddedLayout,
+  prepareLayout,
+  removeShortDirectory,
+  socketUrl,
+} from "./embedded-postgres-layout.ts";
 import { boundLog } from "./embedded-postgres-log.ts";
 import { makeDatabase, probe } from "./embedded-postgres-probe.ts";
 import {
@@ -64,8 +69,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   await prepareCluster(layout, place.binaries);
   await boundLog(layout.logFile);
   const { postmaster, adopted } = await adoptOrStart(place, signal);
-  await makeDatabase(layout.socketDirectory);
-  await removeOldBinaries(layout, place.binaries);
+  await orStop(place, postmaster, async () => {
+    await makeDatabase(layout.socketDirectory);
+    await removeOldBinaries(layout, place.binaries);
+  });
   const keeper = keepRunning(place, postmaster, options.onLost);
   return { url: socketUrl(layout.socketDirectory), adopted, pid: keeper.pid, stop: keeper.stop };
 }
@@ -95,12 +102,27 @@ async function startReady(place: Place, signal: AbortSignal | undefined): Promis
   }
   await removeStaleLocks(layout);
   const postmaster = await startPostmaster(layout, binaries.postgres);
-  if (await isReady(place, postmaster, signal)) return postmaster;
-  await stopPostmaster(postmaster, layout);
-  throw new StartFailure(
-    "database_not_started",
-    `The embedded database did not become ready. The end of ${layout.logFile}:\n${await logTail(layout.logFile)}`,
-  );
+  return orStop(place, postmaster, async () => {
+    if (await isReady(place, postmaster, signal)) return postmaster;
+    throw new StartFailure(
+      "database_not_started",
+      `The embedded database did not become ready. The end of ${layout.logFile}:\n${await logTail(layout.logFile)}`,
+    );
+  });
+}
+
+/** What fails or is given up after the process was started must not leave it running. */
+async function orStop<Result>(
+  place: Place,
+  postmaster: Postmaster,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    await stopPostmaster(postmaster, place.layout);
+    throw error;
+  }
 }
 
 /** False: it ended, or was not ready in time. */
@@ -159,6 +181,7 @@ function keepRunning(place: Place, first: Postmaster, onLost: EmbeddedPostgresOp
       const how = await stopPostmaster(current, place.layout);
       if (how === "forced")
         place.log.warn({ pid: current.pid }, "the embedded database had to be ended hard");
+      await removeShortDirectory(place.layout);
     },
   };
 }

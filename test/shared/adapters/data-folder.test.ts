@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -92,3 +92,10 @@ test.each(["", "{", "{}", '{"classes":{},"identity":{}}'])(
     folder.release();
   },
 );
+
+test("the guard leaves one file, which only its owner may open", async () => {
+  const folder = await openDataFolder(root, { purpose: "platform" });
+  expect((await readdir(root)).sort()).toEqual(["platform.json", "platform.lock"]);
+  expect((await stat(join(root, "platform.lock"))).mode & 0o777).toBe(0o600);
+  folder.release();
+});

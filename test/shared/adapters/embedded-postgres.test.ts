@@ -1,7 +1,8 @@
+import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { openDataFolder } from "../../../shared/adapters/data-folder.ts";
 import { startEmbeddedPostgres } from "../../../shared/adapters/embedded-postgres.ts";
 import { connectOffline } from "../../../shared/adapters/embedded-postgres-offline.ts";
@@ -11,6 +12,9 @@ import { Miniatures, users } from "./miniature.ts";
 const miniatures = new Miniatures();
 const log = openLog({ level: "silent" });
 const limitMs = 60_000;
+const keepAnswer = "CREATE TABLE IF NOT EXISTS kept AS SELECT 42 AS answer";
+
+afterEach(() => miniatures.endAll(), limitMs);
 
 afterAll(() => miniatures.cleanUp(), limitMs);
 
@@ -31,9 +35,9 @@ describe.each(users)("as $name", { timeout: limitMs }, (user) => {
   });
 
   test("a second start is ready within two seconds and finds its data", async () => {
-    const folder = await miniatures.directory(user);
+    const folder = await miniatures.used(user);
     const first = await miniatures.startReady(folder, user);
-    await ask(first.ready.url, "CREATE TABLE kept AS SELECT 42 AS answer");
+    await ask(first.ready.url, keepAnswer);
     await miniatures.end(first.process, "SIGTERM");
 
     const second = await miniatures.startReady(folder, user);
@@ -43,9 +47,9 @@ describe.each(users)("as $name", { timeout: limitMs }, (user) => {
   });
 
   test("the database left over from a killed platform is adopted, and then stopped by its new owner", async () => {
-    const folder = await miniatures.directory(user);
+    const folder = await miniatures.used(user);
     const killed = await miniatures.startReady(folder, user);
-    await ask(killed.ready.url, "CREATE TABLE kept AS SELECT 42 AS answer");
+    await ask(killed.ready.url, keepAnswer);
     await miniatures.end(killed.process, "SIGKILL");
 
     const next = await miniatures.startReady(folder, user);
@@ -56,9 +60,9 @@ describe.each(users)("as $name", { timeout: limitMs }, (user) => {
   });
 
   test("a database that died with its platform recovers, also where nobody collects the dead process", async () => {
-    const folder = await miniatures.directory(user);
+    const folder = await miniatures.used(user);
     const killed = await miniatures.startReady(folder, user);
-    await ask(killed.ready.url, "CREATE TABLE kept AS SELECT 42 AS answer");
+    await ask(killed.ready.url, keepAnswer);
     await miniatures.end(killed.process, "SIGKILL");
     process.kill(killed.ready.databasePid, "SIGKILL");
 
@@ -68,7 +72,7 @@ describe.each(users)("as $name", { timeout: limitMs }, (user) => {
   });
 
   test("a second live platform is refused with the pid of the first, which goes on", async () => {
-    const folder = await miniatures.directory(user);
+    const folder = await miniatures.used(user);
     const first = await miniatures.startReady(folder, user);
     const second = await miniatures.start(folder, user);
     expect(second.said).toMatchObject({
@@ -96,6 +100,8 @@ describe.each(users)("as $name", { timeout: limitMs }, (user) => {
     const tool = await connectOffline(folder, { log });
     expect(tool.url).toBe(next.ready.url);
     await tool.close();
+    await miniatures.end(next.process, "SIGTERM");
+    expect(existsSync(socketDirectoryOf(next.ready.url))).toBe(false);
   });
 });
 
@@ -103,7 +109,7 @@ describe("a tool beside the platform", { timeout: limitMs }, () => {
   const [user = { name: "" }] = users;
 
   test("uses the live platform's database and leaves it running", async () => {
-    const folder = await miniatures.directory(user);
+    const folder = await miniatures.used(user);
     const platform = await miniatures.startReady(folder, user);
     const tool = await connectOffline(folder, { log });
     expect(await ask(tool.url, "SELECT 1 AS one")).toBe(1);
@@ -112,9 +118,9 @@ describe("a tool beside the platform", { timeout: limitMs }, () => {
   });
 
   test("starts the database of a stopped platform for the moment; a starting platform waits for it", async () => {
-    const folder = await miniatures.directory(user);
+    const folder = await miniatures.used(user);
     const tool = await connectOffline(folder, { log });
-    await ask(tool.url, "CREATE TABLE kept AS SELECT 42 AS answer");
+    await ask(tool.url, keepAnswer);
     const starting = miniatures.startReady(folder, user);
     await tool.close();
     const { ready } = await starting;
@@ -137,7 +143,7 @@ describe("the database of a running platform", { timeout: limitMs }, () => {
   const [user = { name: "" }] = users;
 
   test("is started again when it dies", async () => {
-    const folder = await openDataFolder(await miniatures.directory(user), { purpose: "platform" });
+    const folder = await openDataFolder(await miniatures.used(user), { purpose: "platform" });
     const database = await startEmbeddedPostgres({ folder, log });
     const died = database.pid();
     process.kill(died, "SIGKILL");
@@ -148,7 +154,7 @@ describe("the database of a running platform", { timeout: limitMs }, () => {
   });
 
   test("that was adopted is watched, and started again too", async () => {
-    const path = await miniatures.directory(user);
+    const path = await miniatures.used(user);
     const killed = await miniatures.startReady(path, user);
     await miniatures.end(killed.process, "SIGKILL");
     const folder = await openDataFolder(path, { purpose: "platform" });
@@ -161,7 +167,7 @@ describe("the database of a running platform", { timeout: limitMs }, () => {
   });
 
   test("leaves no temporary directory of its making behind", async () => {
-    const path = await miniatures.directory(user);
+    const path = await miniatures.used(user);
     const folder = await openDataFolder(path, { purpose: "platform" });
     const database = await startEmbeddedPostgres({ folder, log });
     await database.stop();
@@ -183,6 +189,10 @@ describe.runIf(process.getuid?.() === 0)("as root", () => {
     });
   });
 });
+
+function socketDirectoryOf(url: string): string {
+  return new URL(url).searchParams.get("host") ?? "";
+}
 
 async function ask(url: string, statement: string): Promise<unknown> {
   const client = new pg.Client({

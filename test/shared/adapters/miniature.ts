@@ -36,6 +36,7 @@ export interface Refused {
 
 export class Miniatures {
   readonly #folders: string[] = [];
+  readonly #used = new Map<string, Promise<string>>();
   readonly #running = new Set<ChildProcess>();
   readonly #databases = new Set<number>();
 
@@ -46,6 +47,13 @@ export class Miniatures {
     await chmod(made, 0o755);
     if (user.uid !== undefined && user.gid !== undefined) await chown(made, user.uid, user.gid);
     return made;
+  }
+
+  /** A directory that earlier tests have used: what is proven on it does not need a new cluster each time. */
+  used(user: User): Promise<string> {
+    const known = this.#used.get(user.name) ?? this.directory(user);
+    this.#used.set(user.name, known);
+    return known;
   }
 
   async start(folder: string, user: User): Promise<{ process: ChildProcess; said: Ready | Refused }> {
@@ -76,8 +84,12 @@ export class Miniatures {
     await gone;
   }
 
-  async cleanUp(): Promise<void> {
+  async endAll(): Promise<void> {
     await Promise.all([...this.#running].map((child) => this.end(child, "SIGTERM")));
+  }
+
+  async cleanUp(): Promise<void> {
+    await this.endAll();
     for (const pid of this.#databases) await endDatabase(pid);
     for (const folder of this.#folders) await rm(folder, { recursive: true, force: true, maxRetries: 20 });
   }
