@@ -1,0 +1,75 @@
+/** An instance for the CLI to talk to: real edge, real platform, real SSH client, on a database of its own. */
+import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
+import { createEdge } from "../../edge/app.ts";
+import { serveEdge } from "../../edge/node.ts";
+import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
+import { createPlatform } from "../../functions/platform/routes.ts";
+import { wallClock } from "../../shared/adapters/clocks.ts";
+import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
+import { createSsh2Shell } from "../../shared/adapters/ssh2-shell.ts";
+import { createSealer } from "../../shared/crypto/seal.ts";
+import type { Database } from "../../shared/db/database.ts";
+import { refuseUnsigned } from "../../shared/http/identity-header.ts";
+import { createFeed } from "../../shared/operations/follow.ts";
+import { openTestDatabase } from "../database.ts";
+import { makeSealKey } from "../keys.ts";
+import { silentLog } from "../silent-log.ts";
+import { openHome } from "./run-cli.ts";
+import { scriptedDeploy } from "./scripted-deploy.ts";
+
+export async function openInstance() {
+  const database = await openTestDatabase();
+  const { db, listener } = database;
+  const log = silentLog;
+  const ring = [{ kid: "t", key: makeSealKey() }] as const;
+  const shell = createSsh2Shell();
+  const feed = createFeed({ db, listener, clock: wallClock, log });
+  const deploy = scriptedDeploy();
+  const stopping = new AbortController();
+  const platform = createPlatform({
+    db,
+    log,
+    shell,
+    feed,
+    clock: wallClock,
+    sealer: createSealer({ server: [...ring], env: [...ring], webhook: [...ring] }),
+    baseUrl: "http://slipway.test",
+    baseDomain: "localhost",
+    fingerprintKey: makeSealKey(),
+    verifyIdentity: refuseUnsigned,
+    stopping: stopping.signal,
+  });
+  const served = await serveEdge({ app: edge(db, platform, deploy), host: "127.0.0.1", port: 0 });
+  const home = await openHome({ DATABASE_URL: database.url });
+  return {
+    home,
+    deploy,
+    db,
+    url: served.url,
+    async close() {
+      stopping.abort();
+      await served.close();
+      feed.close();
+      await shell.close();
+      await home.close();
+      await database.close();
+    },
+  };
+
+  function edge(store: Database, ...[platformApp, deployApp]: [typeof platform, typeof deploy]) {
+    return createEdge({
+      mode: "self-hosted",
+      version: "0.0.0-test",
+      store: createPostgresEdgeStore(store),
+      forwarder: forwardInProcess({ platform: platformApp, deploy: deployApp }),
+      limiter: createMemoryLimiter(),
+      sealer: createSealer({ webhook: [...ring] }),
+      nudge: async () => undefined,
+      trustedProxies: [],
+      apiLimitPerMinute: 10_000,
+      instanceWebhookSecret: null,
+      log,
+      clock: wallClock,
+    });
+  }
+}
