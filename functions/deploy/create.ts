@@ -1,0 +1,71 @@
+/** A new deployment of a project from its git source; and the checks that every new deployment shares. */
+import { writeAudit } from "../../shared/db/audit.ts";
+import type { Database, Queryable } from "../../shared/db/database.ts";
+import { type Loaded, load } from "../../shared/db/tenancy.ts";
+import type { Principal } from "../../shared/domain/principal.ts";
+import { Refusal } from "../../shared/domain/refusal.ts";
+import { type DeploymentView, insertDeployment, type NewDeployment, serverOf, viewOf } from "./store.ts";
+
+export interface CreateRequest {
+  projectId: string;
+  branch?: string | undefined;
+  commitSha?: string | undefined;
+  trigger: "manual" | "cli";
+}
+
+export async function create(
+  db: Database,
+  principal: Principal,
+  request: CreateRequest,
+): Promise<DeploymentView> {
+  const project = await load(db, principal, "project", request.projectId);
+  await refuseUnready(db, project);
+  return enqueue(db, principal, {
+    ...target(project),
+    trigger: request.trigger,
+    branch: request.branch ?? project.branch,
+    commitSha: request.commitSha ?? null,
+    createdBy: principal.userId,
+  });
+}
+
+/** Writes the deployment with its audit entry and answers it. */
+export async function enqueue(
+  db: Database,
+  principal: Principal,
+  deployment: NewDeployment,
+  id?: string,
+): Promise<DeploymentView> {
+  return db.transaction(async (tx) => {
+    const made = await insertDeployment(tx, deployment, id);
+    await writeAudit(tx, principal, {
+      action: "deployment.created",
+      resource: { kind: "deployment", id: made },
+      fields: ["projectId", "trigger", "branch", "commitSha"],
+    });
+    return viewOf(tx, made);
+  });
+}
+
+export function target(project: Loaded<"project">) {
+  const { id: projectId, organizationId, serverId } = project;
+  return { projectId, organizationId, serverId };
+}
+
+/** A deployment that cannot run is refused at once, with what to do about it (spec.md: 400 in this module). */
+export async function refuseUnready(db: Queryable, project: Loaded<"project">): Promise<void> {
+  const server = await serverOf(db, project.serverId);
+  if (server === undefined || server.deletedAt !== null) {
+    throw cannotRun("server_deleted", "The project's server has been removed; give the project another one.");
+  }
+  if (server.bootstrappedAt === null) {
+    throw cannotRun(
+      "server_not_ready",
+      `Bootstrap the server first: POST /api/servers/${server.id}/bootstrap.`,
+    );
+  }
+}
+
+export function cannotRun(code: string, message: string): Refusal {
+  return new Refusal("validation", code, message);
+}

@@ -1,0 +1,18 @@
+/** Deployments of the organization, newest first; those of projects that a narrowed token may see. */
+import type { Database } from "../../shared/db/database.ts";
+import { type PageRequest, toPage } from "../../shared/db/page.ts";
+import { load } from "../../shared/db/tenancy.ts";
+import type { Principal } from "../../shared/domain/principal.ts";
+import { shape } from "./shape.ts";
+import { listViews } from "./store.ts";
+
+export async function list(
+  db: Database,
+  principal: Principal,
+  query: PageRequest & { projectId?: string | undefined },
+) {
+  if (query.projectId !== undefined) await load(db, principal, "project", query.projectId);
+  const { organizationId, projectIds } = principal;
+  const views = await listViews(db, { organizationId, projectIds, projectId: query.projectId }, query);
+  return toPage(views, query, shape);
+}

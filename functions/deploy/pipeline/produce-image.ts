@@ -1,0 +1,114 @@
+/** From a commit to an image on the server: fetch, look, plan, build. */
+
+import { createHash } from "node:crypto";
+import { eq } from "drizzle-orm";
+import { deployments } from "../../../shared/db/schema.ts";
+import { limits } from "../../../shared/domain/limits.ts";
+import { DeployFailure } from "../failure.ts";
+import { lastLines } from "../store.ts";
+import type { Story } from "../story-parts.ts";
+import { buildArguments, buildScript, explainBuild, readBuiltImage } from "./build.ts";
+import { detect } from "./detect.ts";
+import { environmentFile } from "./environment.ts";
+import { cloneUrlOf, explainFetch, fetchArguments, fetchScript } from "./fetch.ts";
+import { followToLog } from "./follow-to-log.ts";
+import { inspectScript, readInspection, type SourceReport } from "./inspect.ts";
+import { turnPhase } from "./phases.ts";
+import { type BuildPlan, planBuild } from "./plan.ts";
+import { containerPortOf } from "./release.ts";
+
+export interface Produced {
+  imageId: string;
+  containerPort: number;
+  init: boolean;
+}
+
+export async function produceImage(story: Story): Promise<Produced> {
+  await fetchSource(story);
+  const report = await lookAtSource(story);
+  const plan = await makePlan(story, report);
+  await noteSource(story, report, plan);
+  return build(story, report, plan);
+}
+
+async function fetchSource(story: Story): Promise<void> {
+  const { context, parts, deployment, config, names, hand } = story;
+  const { branch, commitSha } = deployment;
+  const url = cloneUrlOf(config.source);
+  const what = commitSha === null ? `the head of ${branch ?? "the default branch"}` : `commit ${commitSha}`;
+  const turn = turnPhase(
+    context.progress,
+    { begun: "fetch", say: `Fetching ${what} from ${url}` },
+    parts.now(),
+  );
+  // Noted before anything is started: `undo` looks on the server for what was noted.
+  if (turn.events.length > 0) await context.append(turn.events, turn.progress);
+  await hand.start({
+    step: "fetch",
+    script: fetchScript,
+    args: fetchArguments({ ...names, url, branch, commitSha }),
+    timeoutMs: limits.fetchMs,
+  });
+  const exit = await followToLog(story, "fetch", "fetch");
+  if (exit !== 0) throw explainFetch(exit, await lastLines(parts.db, context.id, "fetch"));
+}
+
+async function lookAtSource({ hand, names, config }: Story): Promise<SourceReport> {
+  const seen = await hand.look({
+    script: inspectScript,
+    args: [names.directory, config.rootDirectory ?? "", config.build.outputDirectory ?? ""],
+    deadlineMs: 30_000,
+  });
+  if (seen.code !== 0) throw new Error(`the source could not be inspected: ${seen.stderr.slice(0, 500)}`);
+  return readInspection(seen.stdout);
+}
+
+async function makePlan({ parts, config, environment }: Story, report: SourceReport): Promise<BuildPlan> {
+  const { buildStrategy: strategy, build: settings } = config;
+  const needed = report.inspection.packageJson !== null && strategy !== "static" && strategy !== "dockerfile";
+  const frameworks = needed ? await parts.frameworks.all() : [];
+  const detected = detect(report.inspection, { strategy, build: settings, frameworks });
+  const values = JSON.stringify(environment);
+  const digest = createHash("sha256").update(values).digest("hex").slice(0, 32);
+  return planBuild(detected, {
+    build: settings,
+    mounts: report.buildkit,
+    environment: values === "{}" ? null : digest,
+  });
+}
+
+/** One transaction: which commit it is, and that the build begins. */
+async function noteSource(story: Story, report: SourceReport, plan: BuildPlan): Promise<void> {
+  const { context, parts, deployment } = story;
+  const { commitSha, commitMessage } = report;
+  if (deployment.commitSha !== commitSha || deployment.commitMessage === null) {
+    await context.write(async (tx) => {
+      await tx.update(deployments).set({ commitSha, commitMessage }).where(eq(deployments.id, context.id));
+    });
+  }
+  const say = `Building ${commitSha.slice(0, 12)}: ${plan.title}`;
+  const turn = turnPhase(context.progress, { ended: "fetch", begun: "build", say }, parts.now());
+  if (turn.events.length > 0) await context.append(turn.events, turn.progress);
+}
+
+async function build(story: Story, report: SourceReport, plan: BuildPlan): Promise<Produced> {
+  const { context, parts, config, names, ids, hand, environment } = story;
+  const { buildkit } = report;
+  await hand.start({
+    step: "build",
+    script: buildScript,
+    args: buildArguments({ names, plan, rootDirectory: config.rootDirectory, buildkit, ids }),
+    stdin: environmentFile(environment),
+    timeoutMs: limits.buildMs,
+  });
+  const exit = await followToLog(story, "build", "build");
+  if (exit !== 0) throw explainBuild(exit, await lastLines(parts.db, context.id, "build"));
+  const left = await hand.look({ script: `cat -- "$1/image"`, args: [names.directory], deadlineMs: 30_000 });
+  if (left.code !== 0) throw new DeployFailure("build_failed", "The build left no image.");
+  const { imageId, exposed } = readBuiltImage(left.stdout);
+  return {
+    imageId,
+    containerPort: containerPortOf(config.build.port, environment, exposed),
+    init: plan.init,
+  };
+}

@@ -1,0 +1,113 @@
+/** The routes of the deployments module: parse, call the use case, shape the answer. */
+
+import * as contract from "../../shared/contract/deployments.ts";
+import type { Sealer } from "../../shared/crypto/seal.ts";
+import type { Database } from "../../shared/db/database.ts";
+import { admit, load } from "../../shared/db/tenancy.ts";
+import type { Principal } from "../../shared/domain/principal.ts";
+import { eventStream } from "../../shared/http/event-stream.ts";
+import type { ModuleAppOptions } from "../../shared/http/module-app.ts";
+import { createModuleApp, type ModuleApp } from "../../shared/http/module-app.ts";
+import type { Feed } from "../../shared/operations/follow.ts";
+import { toClientEvents } from "../../shared/operations/stream-form.ts";
+import type { Clock } from "../../shared/ports/clock.ts";
+import { cancel } from "./cancel.ts";
+import { create } from "./create.ts";
+import type { DeploymentKind } from "./kind.ts";
+import { list } from "./list.ts";
+import { pin } from "./pin.ts";
+import { readLogs } from "./read-logs.ts";
+import { redeploy } from "./redeploy.ts";
+import { rollBack } from "./roll-back.ts";
+import { shape } from "./shape.ts";
+import { show } from "./show.ts";
+
+export interface DeployOptions extends Pick<ModuleAppOptions, "verifyIdentity" | "log"> {
+  db: Database;
+  /** Holds the ring `env`. */
+  sealer: Sealer;
+  clock: Clock;
+  /** From `createDeploymentKind`; the runner runs it, the routes ask it to end. */
+  kind: DeploymentKind;
+  feed: Feed;
+  /** Ends open streams when the process stops. */
+  signal?: AbortSignal;
+}
+
+export function createDeploy(options: DeployOptions): ModuleApp {
+  const { db, sealer, log, verifyIdentity } = options;
+  const app = createModuleApp({
+    module: "deploy",
+    verifyIdentity,
+    admit: (identity) => admit(db, identity),
+    log,
+  });
+
+  app.openapi(contract.listDeployments, async (c) =>
+    c.json(await list(db, c.get("principal"), c.req.valid("query")), 200),
+  );
+
+  app.openapi(contract.createDeployment, async (c) =>
+    c.json({ data: shape(await create(db, c.get("principal"), c.req.valid("json"))) }, 202),
+  );
+
+  app.openapi(contract.getDeployment, async (c) =>
+    c.json({ data: shape(await show(db, c.get("principal"), c.req.valid("param").id)) }, 200),
+  );
+
+  app.openapi(contract.getDeploymentLogs, async (c) => {
+    const logs = await readLogs(db, c.get("principal"), c.req.valid("param").id, c.req.valid("query"));
+    return wantsText(c.req.header("accept"))
+      ? c.text(logs.data.map(({ line }) => `${line}\n`).join(""), 200)
+      : c.json(logs, 200);
+  });
+
+  app.openapi(contract.streamDeployment, async (c) => {
+    const { id } = c.req.valid("param");
+    const principal = c.get("principal");
+    await show(db, principal, id);
+    return eventStream(c, {
+      events: (since, signal) => toClientEvents(options.feed.follow(id, since, signal)),
+      recheck: () => mayStillRead(db, principal, id),
+      clock: options.clock,
+      log,
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    });
+  });
+
+  app.openapi(contract.redeploy, async (c) => {
+    const { useExistingCommit } = c.req.valid("json") ?? { useExistingCommit: false };
+    const made = await redeploy(db, c.get("principal"), c.req.valid("param").id, useExistingCommit);
+    return c.json({ data: shape(made) }, 202);
+  });
+
+  app.openapi(contract.rollbackDeployment, async (c) => {
+    const made = await rollBack(db, sealer, c.get("principal"), c.req.valid("param").id);
+    return c.json({ data: shape(made) }, 202);
+  });
+
+  app.openapi(contract.cancelDeployment, async (c) => {
+    const { id } = c.req.valid("param");
+    const { view, proven } = await cancel(options, c.get("principal"), id, c.req.raw.signal);
+    return c.json({ data: shape(view) }, proven ? 200 : 202);
+  });
+
+  app.openapi(contract.pinDeployment, async (c) => {
+    const { pinned } = c.req.valid("json") ?? { pinned: true };
+    return c.json({ data: shape(await pin(db, c.get("principal"), c.req.valid("param").id, pinned)) }, 200);
+  });
+
+  return app;
+}
+
+/** Asked while the stream is open: a revoked token or a lost membership ends it. */
+async function mayStillRead(db: Database, principal: Principal, id: string): Promise<boolean> {
+  const now = await admit(db, { ...principal, permissions: [...principal.permissions] });
+  await load(db, now, "deployment", id);
+  return now.permissions.has("deployment:read");
+}
+
+function wantsText(accept: string | undefined): boolean {
+  const types = (accept ?? "").split(",").map((type) => type.split(";", 1)[0]?.trim());
+  return types.includes("text/plain") && !types.includes("application/json");
+}

@@ -1,0 +1,83 @@
+/** What every step of a story needs: the rows, the snapshot, the server, and what must never stand in a log. */
+import type { Sealer } from "../../shared/crypto/seal.ts";
+import type { Database } from "../../shared/db/database.ts";
+import { type ServerRow, serverTarget } from "../../shared/db/server-target.ts";
+import type { OperationContext } from "../../shared/operations/definition.ts";
+import { createRedactor, type Redactor } from "../../shared/operations/redact.ts";
+import type { Clock } from "../../shared/ports/clock.ts";
+import type { FrameworkCatalogue } from "../../shared/ports/framework-catalogue.ts";
+import type { Log } from "../../shared/ports/log.ts";
+import type { Shell } from "../../shared/ports/shell.ts";
+import { DeployFailure } from "./failure.ts";
+import { createHand, type Hand } from "./pipeline/hand.ts";
+import { type Names, namesOf } from "./pipeline/names.ts";
+import { type DeploymentConfig, type Environment, openEnvironment } from "./snapshot.ts";
+import type { DeploymentEvent, DeploymentState } from "./states.ts";
+import { type DeploymentRow, deploymentRow, serverOf } from "./store.ts";
+
+export interface StoryParts {
+  db: Database;
+  shell: Shell;
+  /** Holds the rings `env` and `server`. */
+  sealer: Sealer;
+  clock: Clock;
+  /** Wall clock in milliseconds: the length of a phase outlives the process that began it. */
+  now: () => number;
+  log: Log;
+  frameworks: FrameworkCatalogue;
+  /** SLIPWAY_BASE_DOMAIN */
+  baseDomain: string;
+  /** SLIPWAY_ACME_DIRECTORY */
+  acmeDirectory?: string | undefined;
+}
+
+export type DeploymentContext = OperationContext<DeploymentState, DeploymentEvent>;
+
+export interface Story {
+  parts: StoryParts;
+  context: DeploymentContext;
+  deployment: DeploymentRow;
+  server: ServerRow;
+  hand: Hand;
+  names: Names;
+  ids: { organizationId: string; projectId: string; deploymentId: string };
+  config: DeploymentConfig;
+  environment: Environment;
+  redactor: Redactor;
+}
+
+/** The snapshot has been taken. `lostForMs`: how long the server may be out of reach; default that of the limits. */
+export async function openStory(
+  parts: StoryParts,
+  context: DeploymentContext,
+  options: { lostForMs?: number } = {},
+): Promise<Story> {
+  const deployment = await deploymentRow(parts.db, context.id);
+  const server = await serverOf(parts.db, deployment.serverId);
+  if (server === undefined || server.deletedAt !== null) {
+    throw new DeployFailure("server_deleted", "The project's server has been removed.");
+  }
+  if (deployment.config === null) throw new Error("a deployment has started without its snapshot");
+  const environment = await openEnvironment(parts.sealer, deployment, deployment.sealedEnv);
+  const { id: deploymentId, organizationId, projectId } = deployment;
+  return {
+    parts,
+    context,
+    deployment,
+    server,
+    hand: createHand({
+      shell: parts.shell,
+      target: serverTarget(server, parts.sealer),
+      clock: parts.clock,
+      fence: { resource: projectId, token: context.leaseToken },
+      operationId: deploymentId,
+      signal: context.signal,
+      ...options,
+    }),
+    names: namesOf(deployment),
+    ids: { organizationId, projectId, deploymentId },
+    config: deployment.config as unknown as DeploymentConfig,
+    environment,
+    redactor: createRedactor(Object.values(environment)),
+  };
+}
