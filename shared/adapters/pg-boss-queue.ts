@@ -31,12 +31,14 @@ const unblockMs = 60_000;
 const stopMs = 10_000;
 
 /** Makes the schema and the queues where they are missing. */
-export async function openPgBossQueue(options: PgBossQueueOptions): Promise<Queue> {
+export async function createPgBossQueue(options: PgBossQueueOptions): Promise<Queue> {
   const { log } = options;
   const boss = new PgBoss({ connectionString: options.url, schema: "pgboss", max: 3, schedule: false });
   boss.on("error", (error) => log.warn({ error }, "the queue has a problem with its database"));
   await boss.start();
   const ready = new Map<QueueName, Promise<void>>();
+  const consuming = new Set<Promise<void>>();
+  const closing = new AbortController();
   const prepared = (queue: QueueName): Promise<void> => {
     const known = ready.get(queue) ?? prepare(boss, queue, options.retrySeconds ?? 1);
     ready.set(queue, known);
@@ -54,11 +56,18 @@ export async function openPgBossQueue(options: PgBossQueueOptions): Promise<Queu
     },
     async consume(queue, handler, consume) {
       await prepared(queue);
-      if (!consume.signal.aborted) {
-        await work({ boss, queue, handler, log, pollSeconds: options.pollSeconds ?? 2, ...consume });
-      }
+      const signal = AbortSignal.any([consume.signal, closing.signal]);
+      if (signal.aborted) return;
+      const pollSeconds = options.pollSeconds ?? 2;
+      const { ended } = await work({ boss, queue, handler, log, pollSeconds, ...consume, signal });
+      consuming.add(ended);
+      ended.finally(() => consuming.delete(ended));
     },
-    close: () => boss.stop({ graceful: true, close: true, timeout: stopMs }),
+    async close() {
+      closing.abort();
+      await within(Promise.all(consuming), stopMs);
+      await boss.stop({ graceful: true, close: true, timeout: stopMs });
+    },
   };
 }
 
@@ -85,7 +94,8 @@ interface Work extends ConsumeOptions {
   pollSeconds: number;
 }
 
-async function work({ boss, queue, handler, log, pollSeconds, concurrency, signal }: Work): Promise<void> {
+/** Resolves when it listens, with a promise of its end. */
+async function work({ boss, queue, handler, log, pollSeconds, concurrency, signal }: Work) {
   const how = {
     batchSize: 1,
     includeMetadata: true as const,
@@ -109,12 +119,11 @@ async function work({ boss, queue, handler, log, pollSeconds, concurrency, signa
     }
   });
   const unblocking = setInterval(() => unblock(boss, queue, log), unblockMs);
-  try {
-    await aborted(signal);
-    await boss.offWork(queue, { id, wait: true });
-  } finally {
-    clearInterval(unblocking);
-  }
+  const ended = aborted(signal)
+    .then(() => boss.offWork(queue, { id, wait: true }))
+    .catch((error: unknown) => log.warn({ error, queue }, "ending a consumer failed"))
+    .finally(() => clearInterval(unblocking));
+  return { ended };
 }
 
 /** Given up: kept aside with its reason, and done with here so that the group goes on. */
@@ -154,4 +163,12 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
+}
+
+async function within(done: Promise<unknown>, deadlineMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, deadlineMs);
+  });
+  await Promise.race([done, late]).finally(() => clearTimeout(timer));
 }

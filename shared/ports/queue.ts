@@ -18,7 +18,7 @@ export interface Queue {
     message: QueueMessage,
     options: { group: string; dedupe: string; delaySeconds?: number },
   ): Promise<void>;
-  /** Handles messages until the signal aborts. A handler that throws gets the message again with backoff, five times at most. */
+  /** Resolves once it listens; handles messages until the signal aborts or `close`, which waits for handlers under way. A handler that throws gets the message again with backoff, five times at most. */
   consume(
     queue: QueueName,
     handler: (message: QueueMessage, context: { attempt: number; signal: AbortSignal }) => Promise<void>,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openPgBossQueue } from "../../../shared/adapters/pg-boss-queue.ts";
+import { createPgBossQueue } from "../../../shared/adapters/pg-boss-queue.ts";
 import { queueContract } from "../../contract/queue.ts";
 import { openTestDatabase, type TestDatabase } from "../../database.ts";
 import { silentLog } from "../../silent-log.ts";
@@ -11,23 +11,16 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-queueContract("pg-boss", async () => {
-  const queue = await openPgBossQueue({
-    url: database.url,
-    log: silentLog,
-    pollSeconds: 0.5,
-    retrySeconds: 0,
-  });
-  return { queue, close: () => queue.close() };
-});
+queueContract("pg-boss", () =>
+  createPgBossQueue({ url: database.url, log: silentLog, pollSeconds: 0.5, retrySeconds: 0 }),
+);
 
 test("a message sent in the same process is handled at once, not at the next poll", async () => {
-  const queue = await openPgBossQueue({ url: database.url, log: silentLog, pollSeconds: 60 });
-  const stop = new AbortController();
+  const queue = await createPgBossQueue({ url: database.url, log: silentLog, pollSeconds: 60 });
   let arrived = Promise.withResolvers<number>();
-  const consuming = queue.consume("deploy", async () => arrived.resolve(performance.now()), {
+  await queue.consume("deploy", async () => arrived.resolve(performance.now()), {
     concurrency: 2,
-    signal: stop.signal,
+    signal: new AbortController().signal,
   });
   const tookMs: number[] = [];
   for (let round = 0; round < 20; round++) {
@@ -36,8 +29,6 @@ test("a message sent in the same process is handled at once, not at the next pol
     tookMs.push((await arrived.promise) - sentAtMs);
     arrived = Promise.withResolvers();
   }
-  stop.abort();
-  await consuming;
   await queue.close();
   const median = tookMs.sort((a, b) => a - b)[10] ?? Number.POSITIVE_INFINITY;
   console.log(`send to handler: median ${median.toFixed(1)} ms, most ${tookMs.at(-1)?.toFixed(1)} ms`);
