@@ -18,11 +18,14 @@ import { authorize, limitBody, limitRate, rateHeaders } from "./router/gates.ts"
 import { createRouteTable, type MatchRoute } from "./router/match-route.ts";
 import { parseTrustedProxies, sourceIp } from "./router/source-ip.ts";
 import { answerHealth, answerReady, answerVersion } from "./system.ts";
+import { createCounters } from "./webhooks/counters.ts";
 import { receiveDelivery } from "./webhooks/ingress.ts";
 
 export type EdgeApp = Hono<EdgeEnv>;
 
-export function createEdge(options: EdgeOptions): EdgeApp {
+export function createEdge(given: EdgeOptions): EdgeApp {
+  const { clock, counters = createCounters(() => clock.nowMs()) } = given;
+  const options = { ...given, counters };
   const app = new Hono<EdgeEnv>();
   app.onError((error, c) => answerError(error, c, options));
   app.use(requestFacts(options));

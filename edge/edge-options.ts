@@ -34,6 +34,8 @@ export interface EdgeEnv {
   Bindings: {
     /** The other end of the connection, as the host sees it: never a header that anyone could write. */
     remoteAddress?: string;
+    /** Ends the connection without another byte, where the host can: an answer that broke off must look like it. */
+    cut?: () => void;
   };
   Variables: {
     requestId: string;

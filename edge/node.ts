@@ -38,11 +38,11 @@ export async function serveEdge({
   const listener = getRequestListener((request, env) => {
     const { incoming, outgoing } = env as HttpBindings;
     const { remoteAddress } = incoming.socket;
-    const end = () => outgoing.destroy();
-    outgoing.once("close", () => streams.delete(end));
-    const answer = app.fetch(request, remoteAddress === undefined ? {} : { remoteAddress });
+    const cut = () => void outgoing.destroy();
+    outgoing.once("close", () => streams.delete(cut));
+    const answer = app.fetch(request, { cut, ...(remoteAddress === undefined ? {} : { remoteAddress }) });
     return Promise.resolve(answer).then((response) => {
-      if (isStream(response)) streams.add(end);
+      if (isStream(response)) streams.add(cut);
       return response;
     });
   });

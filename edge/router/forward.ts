@@ -7,7 +7,9 @@ import type { Context } from "hono";
 import { limits } from "../../shared/domain/limits.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import type { ModuleName } from "../../shared/ports/forwarder.ts";
+import type { Log } from "../../shared/ports/log.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
+import { inBackground } from "./in-background.ts";
 
 const passedOn = [
   "accept",
@@ -44,7 +46,7 @@ export async function forward(
   answer.catch(() => undefined);
   tooLate.catch(() => undefined);
   try {
-    return passOn(await Promise.race([answer, tooLate]), c.req.method);
+    return passOn(await Promise.race([answer, tooLate]), c, options.log);
   } catch (error) {
     over.abort(error);
     throw error;
@@ -67,9 +69,40 @@ function forwardedRequest(c: Context<EdgeEnv>, signal: AbortSignal): Request {
   return new Request(url, init as RequestInit);
 }
 
-function passOn(answer: Response, method: string): Response {
+function passOn(answer: Response, c: Context<EdgeEnv>, log: Log): Response {
   const headers = new Headers();
   for (const [name, value] of answer.headers) if (!keptBack.test(name)) headers.append(name, value);
-  if (method === "HEAD") void answer.body?.cancel();
-  return new Response(method === "HEAD" ? null : answer.body, { status: answer.status, headers });
+  const { status } = answer;
+  if (answer.body === null || c.req.method !== "HEAD") {
+    return new Response(unbroken(answer.body, c, log), { status, headers });
+  }
+  inBackground(c, log, "the body behind a HEAD could not be let go", answer.body.cancel());
+  return new Response(null, { status, headers });
+}
+
+/** Node's server would write the message of the error into the body and end it as if it were whole. */
+function unbroken(
+  body: ReadableStream<Uint8Array> | null,
+  c: Context<EdgeEnv>,
+  log: Log,
+): ReadableStream<Uint8Array> | null {
+  const { cut } = c.env ?? {};
+  if (body === null || cut === undefined) return body;
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (done) controller.close();
+          else controller.enqueue(value);
+        } catch (error) {
+          log.info({ err: error, requestId: c.get("requestId") }, "an answer broke off");
+          cut();
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
 }

@@ -100,11 +100,6 @@ export async function fingerprint(value: string, key: string, context = ""): Pro
   return toHex(mac).slice(0, 32);
 }
 
-/** A fresh key of 32 bytes, as base64. */
-export function makeSealKey(): string {
-  return btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32))));
-}
-
 function checkKey(key: SealKey): void {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(key.kid)) throw new Error("the id of a sealing key has a wrong form");
   if (fromBase64(key.key).length !== 32) throw new Error(`the sealing key ${key.kid} is not 32 bytes long`);

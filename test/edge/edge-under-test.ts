@@ -5,13 +5,14 @@ import type { EdgeOptions } from "../../edge/edge-options.ts";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
 import { createCounters } from "../../edge/webhooks/counters.ts";
 import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
-import { createSealer, makeSealKey } from "../../shared/crypto/seal.ts";
+import { createSealer } from "../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../shared/crypto/token.ts";
 import type { Database } from "../../shared/db/database.ts";
 import { tokens } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Permission } from "../../shared/domain/permission.ts";
 import type { Identity } from "../../shared/domain/principal.ts";
+import { makeSealKey } from "../keys.ts";
 import { manualClock } from "../manual-clock.ts";
 import { recordingLog } from "../silent-log.ts";
 

@@ -1,3 +1,4 @@
+/** What reaches a function, what comes back, and what the edge answers itself. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limits } from "../../shared/domain/limits.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../database.ts";

@@ -1,3 +1,4 @@
+/** Who may pass, in which order, in which spelling of a path (decisions.md section 1). */
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tokens } from "../../shared/db/schema.ts";

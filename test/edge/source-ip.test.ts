@@ -1,3 +1,4 @@
+/** Where a request comes from, whatever its headers say (decisions.md section 5). */
 import { describe, expect, test } from "vitest";
 import { parseTrustedProxies, sourceIp, sourceKey } from "../../edge/router/source-ip.ts";
 

@@ -1,3 +1,4 @@
+/** Signatures of deliveries, compared with those of Node's own crypto. */
 import { createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 import { parseSignature, verifyHmac } from "../../../shared/crypto/hmac.ts";

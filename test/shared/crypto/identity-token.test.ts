@@ -1,3 +1,4 @@
+/** What the edge signs holds for one function and one request, once. */
 import { beforeAll, describe, expect, test } from "vitest";
 import {
   createIdentitySigner,
@@ -5,7 +6,7 @@ import {
   type IdentitySigner,
 } from "../../../shared/crypto/identity-token.ts";
 import type { Identity } from "../../../shared/domain/principal.ts";
-import { makeIdentityKey } from "../../identity-key.ts";
+import { makeIdentityKey } from "../../keys.ts";
 
 const identity: Identity = {
   organizationId: "org_1",

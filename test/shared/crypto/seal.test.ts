@@ -1,12 +1,9 @@
+/** Secrets at rest open at their place and nowhere else (architecture.md section 6). */
 import { describe, expect, test } from "vitest";
-import {
-  createSealer,
-  fingerprint,
-  makeSealKey,
-  SealBroken,
-} from "../../../shared/crypto/seal.ts";
+import { createSealer, fingerprint, SealBroken } from "../../../shared/crypto/seal.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import type { SealedPlace } from "../../../shared/domain/sealed-place.ts";
+import { makeSealKey } from "../../keys.ts";
 
 const place: SealedPlace = {
   organizationId: "org_1",

@@ -1,3 +1,4 @@
+/** Access tokens: form, checksum, hash (decisions.md section 2). */
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { hashToken, isToken, makeToken } from "../../../shared/crypto/token.ts";
