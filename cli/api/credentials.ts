@@ -16,7 +16,7 @@ export interface Login {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The instance that a plain `npm start` serves. */
-export const defaultUrl = "http://127.0.0.1:3000";
+const defaultUrl = "http://127.0.0.1:3000";
 
 /** What to use now, or undefined when nobody is logged in. */
 export async function currentLogin(environment: Environment): Promise<Login | undefined> {

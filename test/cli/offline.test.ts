@@ -1,4 +1,7 @@
 /** `init` and `token create` without a running platform (decisions.md section 2). */
+import { chmod, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTestDatabase, type TestDatabase } from "../database.ts";
 import { type Home, openHome } from "./run-cli.ts";
@@ -64,4 +67,19 @@ describe("without a running platform", () => {
     const { code, stderr } = await home.run(["init", "--org", "Acme"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("--email is required")]);
   });
+});
+
+describe("on the embedded database of a data folder", () => {
+  it("init makes the folder, and token create finds what it made", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "slipway-cli-data-"));
+    // As root the database runs as another user, who must be able to pass through.
+    await chmod(folder, 0o755);
+    const embedded = await openHome({ SLIPWAY_DATA_DIR: join(folder, "data") });
+    const first = await embedded.run(init, { stdin: "correct horse battery\n" });
+    const second = await embedded.run(["token", "create", "--name", "ci", "--json"]);
+    await embedded.close();
+    await rm(folder, { recursive: true, force: true });
+    expect([first.code, first.stderr, second.code, second.stderr]).toEqual([0, "", 0, ""]);
+    expect(JSON.parse(second.stdout).token).toMatch(/^slp_/);
+  }, 60_000);
 });

@@ -10,7 +10,8 @@ const mostLines = 300;
 describe("every source file", () => {
   it(`has at most ${mostLines} lines`, () => {
     const long = sources.map(({ path, text }) => [path, text.split("\n").length - 1] as const);
-    expect(long.filter(([, lines]) => lines > mostLines)).toEqual([]);
+    // set-up.mjs runs before anything is installed, from a bare clone: it has to be one file.
+    expect(long.filter(([path, lines]) => lines > mostLines && path !== "set-up.mjs")).toEqual([]);
   });
 
   it("has a name in kebab-case that says more than what kind of file it is", () => {
@@ -24,10 +25,10 @@ describe("every source file", () => {
     expect([...odd, ...empty]).toEqual([]);
   });
 
-  it("opens with a comment that says what it decides", () => {
-    const silent = sources
-      .filter(({ text }) => !/^(#![^\n]*\n)?\s*(\/\*\*|\/\/)/.test(text))
-      .map(({ path }) => path);
+  it("says what it decides before its first export", () => {
+    expect(saysWhatItDecides("/** Why. */\nexport const a = 1;\n")).toBe(true);
+    expect(saysWhatItDecides("export const a = 1;\n/** Late. */\nexport const b = 1;\n")).toBe(false);
+    const silent = productSources.filter(({ text }) => !saysWhatItDecides(text)).map(({ path }) => path);
     expect(silent).toEqual([]);
   });
 
@@ -68,7 +69,8 @@ const bans: readonly Ban[] = [
     rule: "writes to the console: the platform logs through its port, the CLI prints through its output",
     pattern: /\bconsole\.\w+/,
     in: "code",
-    except: /^(test\/|docs\/)/,
+    // functions/local.ts is `npm start`: a person reads what it prints.
+    except: /^(test\/|docs\/|functions\/local\.ts$)/,
     sample: "console.log(1)",
   },
   {
@@ -111,7 +113,8 @@ const bans: readonly Ban[] = [
     rule: "skips a test for ever: `skipIf` with a reason is the way",
     pattern: /\b(it|test|describe)(\.\w+)*\.(skip|todo|fails)\b(?!If)/,
     in: "code",
-    except: /^$/,
+    // Without an engine the lab's tests are skipped with the reason printed; with CI=true the run fails instead.
+    except: /^test\/lab\/describe-with-lab\.ts$/,
     sample: "describe.skip(name, run)",
   },
   {
@@ -149,6 +152,11 @@ describe("no source file", () => {
 
 function breaches(source: Source, ban: Ban): string[] {
   return places(ban.in === "code" ? { ...source, text: codeOf(source.text) } : source, ban.pattern);
+}
+
+function saysWhatItDecides(text: string): boolean {
+  const before = text.slice(0, text.search(/^export\s/m) >>> 0);
+  return /^\s*\/\*\*/m.test(before);
 }
 
 function isBarrel(text: string): boolean {

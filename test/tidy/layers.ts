@@ -5,6 +5,8 @@
  * - shared/contract → ports (types only): a route names the module that serves it; the names are the forwarder's.
  * - shared/adapters → db, shell, domain: the Postgres adapter opens what shared/db describes, the SSH adapter quotes
  *   with shared/shell; limits and failures are domain. "One library a file" counts packages, not their subpaths.
+ * - shared/adapters → operations: the edge's store queues deployments with the statements of the operations.
+ * - functions/one-process.ts is a composition root: the part of local.ts that tests, demo and bench start as well.
  * - shared/adapters/postgres*: `pg` and its drizzle driver are one thing and may stand in one file.
  * - shared/{http,operations,proxy} → each other's lower neighbours: http → crypto (the signed identity); operations →
  *   db; proxy → db, shell. Proxy is the desired state of a server's proxy, which two modules need.
@@ -32,7 +34,13 @@ const zod = ["zod", "@hono/zod-openapi"];
 
 /** The first that matches counts. */
 export const layers: readonly Layer[] = [
-  layer("root", /^(edge\/(worker|node)|functions\/(container|local|offline))\.ts$/, "any", "any", true),
+  layer(
+    "root",
+    /^(edge\/(worker|node)|functions\/(container|local|offline|one-process))\.ts$/,
+    "any",
+    "any",
+    true,
+  ),
   layer("domain", /^shared\/domain\//, [], [], false),
   layer("contract", /^shared\/contract\//, ["domain", "ports"], [...zod, "eventsource-parser"], false),
   layer("ports", /^shared\/ports\//, ["domain"], [], false),
@@ -43,7 +51,13 @@ export const layers: readonly Layer[] = [
   layer("db", /^shared\/db\//, ["domain", "contract", "ports"], ["drizzle-orm"], true),
   layer("operations", /^shared\/operations\//, ["domain", "contract", "ports", "db"], ["drizzle-orm"], false),
   layer("proxy", /^shared\/proxy\//, ["domain", "contract", "ports", "db", "shell"], ["drizzle-orm"], false),
-  layer("adapters", /^shared\/adapters\//, ["domain", "ports", "db", "shell"], "one a file", true),
+  layer(
+    "adapters",
+    /^shared\/adapters\//,
+    ["domain", "ports", "db", "shell", "operations"],
+    "one a file",
+    true,
+  ),
   layer("edge adapters", /^edge\/adapters\//, ["domain", "contract", "ports", "crypto"], "one a file", false),
   layer(
     "edge",
