@@ -72,7 +72,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     log,
     frameworks: createFrameworkCatalogue(),
   });
-  const cleanUpKind = createCleanUpKind({ ...proxy, log });
+  const cleanUpKind = createCleanUpKind({ ...proxy, clock: wallClock, log });
   const bootstrapKind = createBootstrapKind({ ...proxy, log, clock: wallClock });
   const runner = createRunner({
     db,

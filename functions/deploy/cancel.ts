@@ -9,7 +9,7 @@ import type { Principal } from "../../shared/domain/principal.ts";
 import { requestCancel } from "../../shared/operations/cancel.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
 import { cannotRun } from "./create.ts";
-import type { DeploymentKind } from "./kind.ts";
+import type { DeploymentKind } from "./deployment-kind.ts";
 import { assertAdmin } from "./roll-back.ts";
 import { type DeploymentView, viewOf } from "./store.ts";
 

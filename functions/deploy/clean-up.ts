@@ -26,9 +26,12 @@ import type { CleanUpEvent, CleanUpState } from "./states.ts";
 import { serverOf } from "./store.ts";
 import type { StoryParts } from "./story-parts.ts";
 
+/** Of those of a story. */
+export type CleanUpParts = Pick<StoryParts, "db" | "shell" | "sealer" | "clock" | "log">;
+
 type CleanUpContext = OperationContext<CleanUpState, CleanUpEvent>;
 
-export async function cleanUp(parts: StoryParts, context: CleanUpContext): Promise<void> {
+export async function cleanUp(parts: CleanUpParts, context: CleanUpContext): Promise<void> {
   if (context.state === "queued") await context.transition("start");
   const projectId = projectOfCleanUp(context.subjectId);
   for (const serverId of await serversOf(parts.db, projectId)) {
@@ -47,7 +50,7 @@ async function serversOf(db: Queryable, projectId: string): Promise<string[]> {
 }
 
 async function cleanServer(
-  parts: StoryParts,
+  parts: CleanUpParts,
   context: CleanUpContext,
   projectId: string,
   serverId: string,
@@ -194,10 +197,10 @@ const laterMs = 5 * 60_000;
 /** Doubled each time: about four days in all. */
 const attemptsMost = 10;
 
-async function tryLater(parts: StoryParts, context: CleanUpContext, projectId: string): Promise<void> {
+async function tryLater(parts: CleanUpParts, context: CleanUpContext, projectId: string): Promise<void> {
   const attempt = Number(context.progress["attempt"] ?? 0) + 1;
   if (attempt > attemptsMost) return;
-  const runAfter = new Date(parts.now() + laterMs * 2 ** (attempt - 1));
+  const runAfter = new Date(parts.clock.nowMs() + laterMs * 2 ** (attempt - 1));
   const { organizationId } = context;
   await context.write((tx) => orderCleanUp(tx, { organizationId, projectId }, runAfter, { attempt }));
 }

@@ -13,7 +13,7 @@ import { toClientEvents } from "../../shared/operations/stream-form.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
 import { cancel } from "./cancel.ts";
 import { create } from "./create.ts";
-import type { DeploymentKind } from "./kind.ts";
+import type { DeploymentKind } from "./deployment-kind.ts";
 import { list } from "./list.ts";
 import { pin } from "./pin.ts";
 import { readLogs } from "./read-logs.ts";
@@ -31,7 +31,7 @@ export interface DeployOptions extends Pick<ModuleAppOptions, "verifyIdentity" |
   kind: DeploymentKind;
   feed: Feed;
   /** Ends open streams when the process stops. */
-  signal?: AbortSignal;
+  stopping?: AbortSignal;
 }
 
 export function createDeploy(options: DeployOptions): ModuleApp {
@@ -71,7 +71,7 @@ export function createDeploy(options: DeployOptions): ModuleApp {
       recheck: () => mayStillRead(db, principal, id),
       clock: options.clock,
       log,
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      ...(options.stopping === undefined ? {} : { signal: options.stopping }),
     });
   });
 

@@ -20,9 +20,8 @@ export interface StoryParts {
   shell: Shell;
   /** Holds the rings `env` and `server`. */
   sealer: Sealer;
+  /** The wall clock: the length of a phase outlives the process that began it. */
   clock: Clock;
-  /** Wall clock in milliseconds: the length of a phase outlives the process that began it. */
-  now: () => number;
   log: Log;
   frameworks: FrameworkCatalogue;
   /** SLIPWAY_BASE_DOMAIN */

@@ -39,7 +39,7 @@ export async function tell(parts: StoryParts, context: DeploymentContext): Promi
 async function begin(parts: StoryParts, context: DeploymentContext): Promise<void> {
   const row = await deploymentRow(parts.db, context.id);
   const snapshot = row.config === null ? await takeSnapshot(parts.db, parts.sealer, row) : null;
-  const queueMs = Math.max(0, parts.now() - row.createdAt.getTime());
+  const queueMs = Math.max(0, parts.clock.nowMs() - row.createdAt.getTime());
   await context.transition(
     "start",
     async (tx) => {
@@ -60,7 +60,7 @@ async function begin(parts: StoryParts, context: DeploymentContext): Promise<voi
 async function produce(story: Story): Promise<void> {
   const { context, parts } = story;
   const produced = (await keptImageServes(story)) ? null : await produceImage(story);
-  const { events, progress } = turnPhase(context.progress, { ended: "build" }, parts.now());
+  const { events, progress } = turnPhase(context.progress, { ended: "build" }, parts.clock.nowMs());
   await context.transition(
     "release",
     (tx) => choosePlace(tx, story, produced),

@@ -75,5 +75,5 @@ async function putBack(story: Story): Promise<void> {
 
 async function leaveToCleanUp(parts: StoryParts, context: DeploymentContext): Promise<void> {
   const row = await deploymentRow(parts.db, context.id);
-  await context.write((tx) => orderCleanUp(tx, row, new Date(parts.now() + laterMs)));
+  await context.write((tx) => orderCleanUp(tx, row, new Date(parts.clock.nowMs() + laterMs)));
 }

@@ -39,7 +39,7 @@ async function fetchSource(story: Story): Promise<void> {
   const turn = turnPhase(
     context.progress,
     { begun: "fetch", say: `Fetching ${what} from ${url}` },
-    parts.now(),
+    parts.clock.nowMs(),
   );
   // Noted before anything is started: `undo` looks on the server for what was noted.
   if (turn.events.length > 0) await context.append(turn.events, turn.progress);
@@ -87,7 +87,7 @@ async function noteSource(story: Story, report: SourceReport, plan: BuildPlan): 
     });
   }
   const say = `Building ${commitSha.slice(0, 12)}: ${plan.title}`;
-  const turn = turnPhase(context.progress, { ended: "fetch", begun: "build", say }, parts.now());
+  const turn = turnPhase(context.progress, { ended: "fetch", begun: "build", say }, parts.clock.nowMs());
   if (turn.events.length > 0) await context.append(turn.events, turn.progress);
 }
 

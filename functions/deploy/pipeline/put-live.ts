@@ -48,12 +48,12 @@ export async function putLive(story: Story, { urls, activeBefore }: Addresses): 
   const { context, parts, deployment } = story;
   if (activeBefore !== context.id) await context.append([], { activeBefore });
   await moveTraffic(story, context.id, (work) => irrevocably(story, work));
-  const { events, progress } = turnPhase(context.progress, { ended: "switch" }, parts.now());
+  const { events, progress } = turnPhase(context.progress, { ended: "switch" }, parts.clock.nowMs());
   await context.transition(
     "live",
     async (tx) => {
       await tx.update(deployments).set({ urls, artifact: "kept" }).where(eq(deployments.id, context.id));
-      await orderCleanUp(tx, deployment, new Date(parts.now() + limits.drainMs));
+      await orderCleanUp(tx, deployment, new Date(parts.clock.nowMs() + limits.drainMs));
     },
     { events, progress },
   );

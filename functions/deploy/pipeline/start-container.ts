@@ -29,7 +29,7 @@ export async function startContainer(story: Story, hostname: string): Promise<vo
 }
 
 async function turn({ context, parts }: Story, change: Parameters<typeof turnPhase>[1]): Promise<void> {
-  const { events, progress } = turnPhase(context.progress, change, parts.now());
+  const { events, progress } = turnPhase(context.progress, change, parts.clock.nowMs());
   if (events.length > 0) await context.append(events, progress);
 }
 

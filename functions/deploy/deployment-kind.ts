@@ -1,16 +1,10 @@
-/** The two kinds of long work of this module, for the runner. */
+/** Deployments as a kind of long work, for the runner. */
 import type { OperationKind } from "../../shared/operations/definition.ts";
-import { cleanUp } from "./clean-up.ts";
 import { explainWith } from "./explain.ts";
-import { cleanUpKindName } from "./order-clean-up.ts";
 import {
-  type CleanUpEvent,
-  type CleanUpState,
-  cleanUpStates,
   type DeploymentEvent,
   type DeploymentState,
   deploymentStates,
-  finalCleanUpStates,
   finalDeploymentStates,
 } from "./states.ts";
 import { deploymentKindName } from "./store.ts";
@@ -30,19 +24,5 @@ export function createDeploymentKind(parts: StoryParts): DeploymentKind {
     run: (context) => tell(parts, context),
     explain: explainWith(parts.log),
     undo: (context) => undo(parts, context),
-  };
-}
-
-export function createCleanUpKind(parts: StoryParts): OperationKind<CleanUpState, CleanUpEvent> {
-  return {
-    kind: cleanUpKindName,
-    initial: "queued",
-    states: cleanUpStates,
-    final: finalCleanUpStates,
-    mechanism: { failed: "fail", cancelled: "cancel", superseded: "cancel" },
-    run: (context) => cleanUp(parts, context),
-    explain: explainWith(parts.log),
-    // It only ever takes away; what is left is found by the next one.
-    undo: async () => undefined,
   };
 }
