@@ -109,6 +109,10 @@ const attemptsMost = 20;
 /** `Meine App (neu)` → `meine-app-neu`. A name without any usable letter becomes `app`. */
 export function slugFrom(name: string): string {
   const letters = name.normalize("NFKD").replace(/\p{M}+/gu, "");
-  const dashed = letters.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+  // By way of upper case, in which ß and ligatures are two letters.
+  const dashed = letters
+    .toUpperCase()
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-");
   return dashed.replace(/^-+/, "").slice(0, 40).replace(/-+$/, "") || "app";
 }

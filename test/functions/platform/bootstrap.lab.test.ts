@@ -1,0 +1,223 @@
+/** From a bare Debian to a server that serves routes, and what must survive there. One server, in the order of its life. */
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createBootstrapKind } from "../../../functions/platform/bootstrap/kind.ts";
+import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
+import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
+import { servers } from "../../../shared/db/schema.ts";
+import { createRunner, type Runner } from "../../../shared/operations/runner.ts";
+import type { Shell } from "../../../shared/ports/shell.ts";
+import { applyProxy } from "../../../shared/proxy/apply.ts";
+import { describeWithLab } from "../../lab/describe-with-lab.ts";
+import type { LabServer } from "../../lab/server.ts";
+import { silentLog } from "../../silent-log.ts";
+import {
+  addDeployment,
+  addProject,
+  addServer,
+  type Organization,
+  openTestPlatform,
+  type TestPlatform,
+} from "./platform.ts";
+
+interface Event {
+  event: string;
+  // biome-ignore lint/suspicious/noExplicitAny: events are looked into by the assertions
+  data: any;
+}
+
+describeWithLab("bootstrapping a bare server", ({ startServer }) => {
+  let shell: Shell;
+  let platform: TestPlatform;
+  let acme: Organization;
+  let runner: Runner;
+  let server: LabServer;
+  let serverId: string;
+  let projectId: string;
+  beforeAll(async () => {
+    server = await startServer({ kind: "bare", name: "bootstrap", images: [] });
+    shell = createSsh2Shell();
+    platform = await openTestPlatform({ shell });
+    acme = await platform.organization();
+    const kind = createBootstrapKind({ ...platform.proxy, clock: wallClock, log: silentLog });
+    const { db, listener } = platform;
+    const clock = monotonicClock;
+    runner = createRunner({
+      db,
+      listener,
+      kinds: [kind],
+      owner: "test",
+      concurrency: 2,
+      clock,
+      log: silentLog,
+    });
+    runner.start();
+    serverId = await add();
+  });
+  afterAll(async () => {
+    await runner?.stop();
+    await shell?.close();
+    await platform?.close();
+    await server?.remove();
+  });
+
+  const add = () => {
+    const { host, port, hostKey, privateKey } = server;
+    return addServer(acme.call, { host, port, hostKey, auth: { kind: "key", privateKey } });
+  };
+  const bootstrap = async (id = serverId): Promise<Event[]> => {
+    const { status, body } = await acme.call("POST", `/api/servers/${id}/bootstrap`);
+    expect(status).toBe(200);
+    return String(body)
+      .split("\n\n")
+      .flatMap((frame) => {
+        const [, event] = /^event: (.*)$/m.exec(frame) ?? [];
+        const [, data] = /^data: (.*)$/m.exec(frame) ?? [];
+        return event === undefined || data === undefined ? [] : [{ event, data: JSON.parse(data) }];
+      });
+  };
+  const lines = (events: Event[]) =>
+    events.filter(({ event }) => event === "log").map(({ data }) => data.line);
+  const visit = async (hostname: string) => {
+    const url = `http://127.0.0.1:${server.httpPort}/`;
+    // fetch does not let the Host header be chosen.
+    const result = await server.exec(["curl", "-s", "-i", "-H", `Host: ${hostname}`, "http://127.0.0.1/"]);
+    return { fromOutside: (await fetch(url)).status, text: result.stdout };
+  };
+
+  it("says politely who has port 80, before anything is touched", async () => {
+    const listen =
+      "use IO::Socket::INET; IO::Socket::INET->new(LocalPort => 80, Listen => 1, ReuseAddr => 1); sleep";
+    await server.read([
+      "systemd-run",
+      "--unit=squatter",
+      "perl",
+      "-e",
+      listen.replace("IO::Socket::INET->new", "my $s = IO::Socket::INET->new"),
+    ]);
+    await expect
+      .poll(() => server.exec(["sh", "-c", "grep -q ':0050 .* 0A ' /proc/net/tcp"]).then(({ code }) => code))
+      .toBe(0);
+    const last = (await bootstrap()).at(-1);
+    expect(last).toMatchObject({
+      event: "complete",
+      data: { status: "failed", error: { code: "port_taken" } },
+    });
+    expect(last?.data.error.message).toMatch(/^Port 80 is taken by perl \(process \d+, squatter\.service\)/);
+    expect((await server.exec(["which", "docker"])).code).not.toBe(0);
+    await server.read(["systemctl", "stop", "squatter"]);
+  });
+
+  it("installs what is missing and ends ready, while a second caller follows the same run", async () => {
+    const [first, second] = await Promise.all([bootstrap(), bootstrap()]);
+    expect(first.at(-1)).toEqual({ event: "complete", data: { status: "ready", error: null } });
+    expect(second).toEqual(first);
+    const phases = first.filter(({ event, data }) => event === "phase" && data.state === "done");
+    expect(phases.map(({ data }) => data.phase)).toEqual(["prepare", "install", "engine", "proxy", "check"]);
+    expect(lines(first).join("\n")).toContain("Setting up caddy");
+    const { body } = await acme.call("POST", `/api/servers/${serverId}/check`);
+    expect(body.data).toMatchObject({
+      ok: true,
+      ready: true,
+      engine: { name: "docker" },
+      proxy: { name: "caddy" },
+    });
+    expect((await acme.call("GET", `/api/servers/${serverId}`)).body.data.bootstrappedAt).not.toBeNull();
+    expect(await server.read(["sh", "-c", "ls /var/lib/slipway/operations"])).toBe("");
+    const units = await server.exec(["systemctl", "is-active", "caddy.service", "slipway-proxy.service"]);
+    expect(units.stdout.trim().split("\n")).toEqual(["inactive", "active"]);
+  }, 300_000);
+
+  it("does nothing the second time", async () => {
+    const started = Date.now();
+    const events = await bootstrap();
+    expect(events.at(-1)?.data).toEqual({ status: "ready", error: null });
+    expect(lines(events)).toContain("Nothing to install");
+    expect(Date.now() - started).toBeLessThan(20_000);
+  });
+
+  it("serves routes at once, and only what the database says", async () => {
+    await server.exec(["sh", "-c", `cat >/etc/systemd/system/app.service`], {
+      input:
+        "[Service]\nExecStart=/usr/bin/caddy respond --listen 127.0.0.1:20001 --body hello\n[Install]\nWantedBy=multi-user.target\n",
+    });
+    await server.read(["systemctl", "enable", "--now", "-q", "app.service"]);
+    projectId = await addProject(acme.call, serverId, { name: "Shop" });
+    await addDeployment(platform.db, projectId, 20_001);
+    expect(await applyProxy(platform.proxy, { serverId })).toMatchObject({ applied: true });
+    await expect.poll(async () => (await visit("shop.apps.test")).text).toContain("hello");
+    expect((await visit("shop.apps.test")).fromOutside).toBe(404);
+    const { body } = await acme.call("POST", `/api/projects/${projectId}/domains`, {
+      hostname: "www.shop.test",
+    });
+    expect((await visit("www.shop.test")).text).toContain("hello");
+    await acme.call("DELETE", `/api/projects/${projectId}/domains/${body.data.id}`);
+    expect((await visit("www.shop.test")).text).toContain("404 Not Found");
+  });
+
+  it("serves names with certificates only over https, and sends http there", async () => {
+    const hostname = "www.shop.example.com";
+    const { body } = await acme.call("POST", `/api/projects/${projectId}/domains`, { hostname });
+    expect((await visit(hostname)).text).toContain(`Location: https://${hostname}/`);
+    await acme.call("DELETE", `/api/projects/${projectId}/domains/${body.data.id}`);
+    const shown = await server.exec(["caddy", "validate", "--config", "/var/lib/slipway/caddy/caddy.json"]);
+    expect([shown.code, shown.stderr + shown.stdout]).toEqual([
+      0,
+      expect.stringContaining("Valid configuration"),
+    ]);
+  });
+
+  it("refuses an older configuration, and one from another entry for this machine", async () => {
+    const set = (proxyRevision: number) =>
+      platform.db.update(servers).set({ proxyRevision }).where(eq(servers.id, serverId));
+    const [row] = await platform.db.select().from(servers).where(eq(servers.id, serverId));
+    await set(0);
+    expect((await applyProxy(platform.proxy, { serverId })).applied).toBe(false);
+    await set(row?.proxyRevision ?? 0);
+    const other = await add();
+    await expect(applyProxy(platform.proxy, { serverId: other })).rejects.toMatchObject({
+      code: "proxy_foreign",
+    });
+    expect((await visit("shop.apps.test")).text).toContain("hello");
+  });
+
+  it("serves the last configuration after a reboot", async () => {
+    await server.reboot();
+    await expect
+      .poll(async () => (await visit("shop.apps.test")).text, { timeout: 30_000 })
+      .toContain("hello");
+    const { body } = await acme.call("POST", `/api/servers/${serverId}/check`);
+    expect(body.data).toMatchObject({ ok: true, ready: true });
+  });
+
+  it("heals a proxy that was stopped, with a configuration that is broken", async () => {
+    await server.read([
+      "sh",
+      "-c",
+      "systemctl stop slipway-proxy; echo broken >/var/lib/slipway/caddy/caddy.json",
+    ]);
+    const down = await acme.call("POST", `/api/projects/${projectId}/domains`, { hostname: "x.shop.test" });
+    expect([down.status, down.body.code]).toEqual([502, "proxy_down"]);
+    expect((await bootstrap()).at(-1)?.data.status).toBe("ready");
+    expect((await visit("shop.apps.test")).text).toContain("hello");
+  });
+
+  it("removes from the server what carries the project's label, and nothing else", async () => {
+    const image = 'FROM scratch\nCOPY sleep /sleep\nENTRYPOINT ["/sleep"]\n';
+    const script = `set -e; mkdir -p /root/i && cd /root/i && cat >Dockerfile
+      cp /usr/bin/docker-init sleep 2>/dev/null || cp /usr/bin/tini-static sleep
+      docker build -q --label slipway.project=${projectId} -t ours . >/dev/null
+      docker network create --label slipway.project=${projectId} ours >/dev/null
+      docker create --label slipway.project=${projectId} --network ours -v kept:/data --name ours ours x >/dev/null
+      docker create --label slipway.project=other --name theirs ours x >/dev/null`;
+    const made = await server.exec(["sh", "-c", script], { input: image });
+    expect(made.stderr).toBe("");
+    expect((await acme.call("DELETE", `/api/projects/${projectId}`)).status).toBe(200);
+    expect(await server.read(["docker", "ps", "-a", "--format", "{{.Names}}"])).toBe("theirs");
+    expect(await server.read(["docker", "network", "ls", "-q", "--filter", "label=slipway.project"])).toBe(
+      "",
+    );
+    expect(await server.read(["docker", "volume", "ls", "-q"])).toBe("kept");
+    expect((await visit("shop.apps.test")).text).toContain("404 Not Found");
+  });
+});

@@ -1,0 +1,99 @@
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { deployments, domains, projectEnv, projects } from "../../../shared/db/schema.ts";
+import { ShellFailure } from "../../../shared/ports/shell.ts";
+import {
+  addDeployment,
+  addProject,
+  addServer,
+  type Organization,
+  openTestPlatform,
+  type TestPlatform,
+} from "./platform.ts";
+
+let platform: TestPlatform;
+let acme: Organization;
+let projectId: string;
+let unique = 0;
+beforeAll(async () => {
+  platform = await openTestPlatform();
+});
+afterAll(() => platform.close());
+beforeEach(async () => {
+  acme = await platform.organization();
+  projectId = await addProject(acme.call, await addServer(acme.call));
+  platform.shell.commands.length = 0;
+  await acme.call("PUT", `/api/projects/${projectId}/env`, { set: { A: "1" } });
+  await acme.call("POST", `/api/projects/${projectId}/domains`, { hostname: `d${++unique}.test` });
+});
+
+const remove = (query = "") => acme.call("DELETE", `/api/projects/${projectId}${query}`);
+const row = async () => {
+  const [found] = await platform.db.select().from(projects).where(eq(projects.id, projectId));
+  return found;
+};
+
+describe("deleting a project", () => {
+  it("asks no server for one that was never deployed", async () => {
+    expect((await remove()).body).toEqual({ success: true });
+    expect(platform.shell.commands).toHaveLength(0);
+    expect((await acme.call("GET", `/api/projects/${projectId}`)).status).toBe(404);
+  });
+
+  it("takes the route away, then what is labelled, then the secrets, and frees names and port", async () => {
+    const deployment = await addDeployment(platform.db, projectId, 21_001);
+    platform.shell.answer({ stdout: "applied\n" }, { stdout: "gone\n" });
+    expect((await remove()).status).toBe(200);
+    const [proxy, removal] = platform.shell.commands;
+    expect(String(proxy?.command.stdin)).not.toContain("21001");
+    expect(removal?.command.argv.slice(-1)).toEqual([projectId]);
+    expect(await platform.db.$count(projectEnv, eq(projectEnv.projectId, projectId))).toBe(0);
+    expect(await platform.db.$count(domains, eq(domains.projectId, projectId))).toBe(0);
+    const [kept] = await platform.db.select().from(deployments).where(eq(deployments.id, deployment));
+    expect(kept?.hostPort).toBeNull();
+  });
+
+  it("is refused while a deployment is in flight, and nothing has changed", async () => {
+    await addDeployment(platform.db, projectId, 21_002);
+    await addDeployment(platform.db, projectId, null, { active: false, state: "building" });
+    for (const query of ["", "?release=1"]) {
+      const refused = await remove(query);
+      expect([refused.status, refused.body.code]).toEqual([409, "deployment_in_flight"]);
+    }
+    expect(platform.shell.commands).toHaveLength(0);
+    expect((await row())?.deletedAt).toBeNull();
+  });
+
+  it("leaves the project whole when the server cannot be reached", async () => {
+    const active = await addDeployment(platform.db, projectId, 21_003);
+    platform.shell.answer(new ShellFailure("unreachable", "Nothing answers."));
+    const refused = await remove();
+    expect([refused.status, refused.body.code]).toEqual([502, "unreachable"]);
+    expect(await row()).toMatchObject({ deletedAt: null, activeDeploymentId: active });
+    expect(await platform.db.$count(projectEnv, eq(projectEnv.projectId, projectId))).toBe(1);
+  });
+
+  it("puts the route back when the containers could not be removed", async () => {
+    await addDeployment(platform.db, projectId, 21_004);
+    platform.shell.answer({ stdout: "applied\n" }, { code: 1, stderr: "no" }, { stdout: "applied\n" });
+    const refused = await remove();
+    expect([refused.status, refused.body.code]).toEqual([502, "remove_failed"]);
+    expect(String(platform.shell.commands.at(-1)?.command.stdin)).toContain("21004");
+    expect((await row())?.deletedAt).toBeNull();
+    expect((await acme.call("GET", `/api/projects/${projectId}`)).status).toBe(200);
+  });
+
+  it("leaves everything running when it is released, and asks no server", async () => {
+    const deployment = await addDeployment(platform.db, projectId, 21_005);
+    expect((await remove("?release=1")).status).toBe(200);
+    expect(platform.shell.commands).toHaveLength(0);
+    const [kept] = await platform.db.select().from(deployments).where(eq(deployments.id, deployment));
+    expect(kept?.hostPort).toBe(21_005);
+    expect((await remove()).status).toBe(404);
+  });
+
+  it("needs project:admin", async () => {
+    const member = await acme.with({ role: "member" });
+    expect((await member("DELETE", `/api/projects/${projectId}`)).status).toBe(403);
+  });
+});
