@@ -71,7 +71,7 @@ async function produce(story: Story): Promise<void> {
 /** A rollback whose image is gone after all builds that commit again. */
 async function keptImageServes({ context, deployment, hand }: Story): Promise<boolean> {
   if (deployment.mode !== "image" || deployment.imageId === null) return false;
-  const script = `HOME="\${HOME:-/root}" docker image inspect --format '{{.Id}}' "$1"`;
+  const script = `HOME="\${HOME:-/root}" docker image inspect --format '{{.ID}}' "$1"`;
   const found = await hand.look({ script, args: [deployment.imageId], deadlineMs: 30_000 });
   if (found.code === 0) return true;
   await context.write(async (tx) => {

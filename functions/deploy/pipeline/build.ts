@@ -40,7 +40,7 @@ status=0
 docker build "$@" "$context" || status=$?
 rm -f "$directory/environment"
 [ "$status" -eq 0 ] || exit "$status"
-docker image inspect --format '{{.Id}} {{json .Config.ExposedPorts}}' "$tag" >"$directory/image.next"
+docker image inspect --format '{{.ID}} {{json .Config.ExposedPorts}}' "$tag" >"$directory/image.next"
 mv "$directory/image.next" "$directory/image"
 `;
 
