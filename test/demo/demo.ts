@@ -5,6 +5,7 @@
 import * as deployments from "../../shared/contract/deployments.ts";
 import { stopStartedEngine } from "../lab/engine.ts";
 import { type Lab, labAvailability, openLab } from "../lab/lab.ts";
+import { keptOwner } from "../lab/labels.ts";
 import {
   addServer,
   type Client,
@@ -70,7 +71,7 @@ async function main(): Promise<void> {
 
 async function setTheStage(undo: (() => Promise<unknown>)[], keep: boolean): Promise<Stage> {
   step("A managed server and a git host, in containers on this machine");
-  const lab = await openLab({ say: detail, ...(keep ? { owner: "kept" } : {}) });
+  const lab = await openLab({ say: detail, ...(keep ? { owner: keptOwner } : {}) });
   undo.push(stopStartedEngine, () => lab.close());
   step("The platform, on its own Postgres");
   const dataFolder = await makeDataFolder();
@@ -200,7 +201,7 @@ function sayWhereToLook(platform: PlatformProcess, token: string, server: string
 
   To end it:
 
-    kill ${platform.pid} && npm run -s lab -- clean --all && rm -r ${platform.dataFolder}
+    kill ${platform.pid} && npm run -s lab -- down --engine && rm -r ${platform.dataFolder}
 `);
   process.exit(0);
 }
