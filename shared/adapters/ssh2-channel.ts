@@ -24,6 +24,11 @@ export function startOnChannel<T>(
   start: ChannelStart<T>,
 ): Promise<{ begun: T } | "not_started"> {
   return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      start.notOpened(false);
+      reject(signal.reason);
+      return;
+    }
     const onAbort = (): void => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
     const answered = (error: (Error & { reason?: unknown }) | undefined, channel?: ClientChannel): void => {

@@ -29,6 +29,9 @@ function classify(error: Told): [ShellFailureReason, string] {
   if (error.level === "client-timeout") {
     return ["unreachable", "did not answer in time."];
   }
+  if (error.message === "Connection lost before handshake" || error.message === "The connection was closed") {
+    return ["unreachable", "closed the connection before it was ready."];
+  }
   if (error.level === "handshake" || error.level === "protocol") {
     return ["unreachable", "accepts connections but does not speak SSH in a way that is supported here."];
   }

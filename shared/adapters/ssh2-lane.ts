@@ -255,13 +255,16 @@ export class Ssh2Lane {
     this.#pump();
   }
 
-  /** "open failed": with other channels open that is MaxSessions; alone, the connection is of no use. */
+  /**
+   * "open failed" says MaxSessions while other channels are open, or were a moment ago: then the command tries again. A connection that
+   * refuses without having served anything in between is of no use.
+   */
   #refused(pooled: Pooled): void {
+    const servedBefore = pooled.sinceRefused > 0;
     pooled.open--;
     pooled.sinceRefused = 0;
-    if (pooled.open > 0) {
-      pooled.limit = pooled.open;
-    } else {
+    pooled.limit = Math.max(1, pooled.open);
+    if (pooled.open === 0 && !servedBefore) {
       this.#retire(pooled);
     }
   }

@@ -30,6 +30,8 @@ export interface Ssh2ShellOptions {
   keepaliveIntervalMs?: number;
   /** Channels on one connection until a server says less. Default 10, as MaxSessions. */
   channelLimit?: number;
+  /** How long an ended channel may stay unconfirmed before its connection is given up. Default 5,000. */
+  stuckChannelMs?: number;
   /** After three failed connects in a row: fail at once for this long. Default 5,000. */
   breakerOpenMs?: number;
   /** Opens the TCP connection; cloud mode gives one that guards addresses. */
@@ -63,7 +65,7 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
       connect: (target, signal) => connect(target, { ...connectOptions, signal }),
       channelLimit: options.channelLimit ?? 10,
       idleMs: options.idleMs ?? 60_000,
-      stuckChannelMs: 5_000,
+      stuckChannelMs: options.stuckChannelMs ?? 5_000,
       reconnectBaseMs: 100,
       failuresUntilOpen: 3,
       breakerOpenMs: options.breakerOpenMs ?? 5_000,

@@ -37,7 +37,8 @@ if [ -d /run/systemd/system ] && command -v systemd-run >/dev/null; then
     --property=KillMode=control-group --property=TimeoutStopSec=5 --property=RuntimeMaxSec="$(($4 + 30))" \\
     /bin/sh "$base.job" </dev/null >/dev/null 9>&-
 else
-  setsid /bin/sh "$base.job" </dev/null >/dev/null 2>&1 9>&- &
+  # sudo and the session leave things in the environment, such as this whole text.
+  env -i PATH="$PATH" setsid /bin/sh "$base.job" </dev/null >/dev/null 2>&1 9>&- &
 fi || { rm -f -- "$base.started" "$base.job" "$base.stdin"; exit 1; }
 waited=0
 until [ -e "$base.pid" ] || [ -e "$base.exit" ] || [ "$waited" -ge 500 ]; do
