@@ -24,6 +24,7 @@ export function openListener(options: { url: string; log: Log }): PostgresListen
   const closing = new AbortController();
   let client: pg.Client | undefined;
   let running: Promise<void> | undefined;
+  let asked: Promise<unknown> = Promise.resolve();
 
   return {
     listen(channel, onMessage, signal) {
@@ -51,7 +52,7 @@ export function openListener(options: { url: string; log: Log }): PostgresListen
     rest?.delete(onMessage);
     if (rest?.size !== 0) return;
     listeners.delete(channel);
-    client?.query(`UNLISTEN ${pg.escapeIdentifier(channel)}`).catch(ignoreBroken);
+    if (client !== undefined) ask(client, `UNLISTEN ${pg.escapeIdentifier(channel)}`).catch(ignoreBroken);
   }
 
   async function keepConnected(): Promise<void> {
@@ -101,16 +102,23 @@ export function openListener(options: { url: string; log: Log }): PostgresListen
   }
 
   /** Throws when an answer does not come. */
-  async function askNowAndThen(asked: pg.Client): Promise<void> {
+  async function askNowAndThen(whom: pg.Client): Promise<void> {
     while (!closing.signal.aborted) {
       await sleep(questionEveryMs, undefined, { ref: false, signal: closing.signal });
-      await asked.query("SELECT 1");
+      await ask(whom, "SELECT 1");
     }
   }
 
   /** Called back once the subscription holds: what was written before must be looked up, what comes after is told. */
   function subscribe(on: pg.Client, channel: string, onMessage: OnMessage): void {
-    on.query(`LISTEN ${pg.escapeIdentifier(channel)}`).then(() => call(onMessage, null), ignoreBroken);
+    ask(on, `LISTEN ${pg.escapeIdentifier(channel)}`).then(() => call(onMessage, null), ignoreBroken);
+  }
+
+  /** One question at a time: the driver gives up queueing them itself. */
+  function ask(whom: pg.Client, question: string): Promise<unknown> {
+    const answer = asked.then(() => whom.query(question));
+    asked = answer.catch(ignoreBroken);
+    return answer;
   }
 
   function callAll(channel: string, payload: string | null): void {
