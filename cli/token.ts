@@ -121,7 +121,10 @@ function wanted(options: CreateOptions, projectIds: string[], serverIds: string[
   const [first] = checked.error.issues;
   const [field, index] = first?.path ?? [];
   if (field === "permissions") {
-    throw usage(`There is no permission "${options.permission[Number(index)]}".`, "docs/cli.md lists them.");
+    throw usage(
+      `There is no permission "${options.permission[Number(index)]}".`,
+      "Permissions look like deployment:write; the API reference lists all of them.",
+    );
   }
   throw usage(`${String(field ?? "token")}: ${first?.message ?? "not valid"}`);
 }
