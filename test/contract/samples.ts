@@ -1,0 +1,64 @@
+/** A body that holds for each route that takes one; a route without a sample fails the suite. */
+import * as deployments from "../../shared/contract/deployments.ts";
+import * as organizations from "../../shared/contract/organizations.ts";
+import * as projects from "../../shared/contract/projects.ts";
+import type { Route } from "../../shared/contract/route.ts";
+import * as servers from "../../shared/contract/servers.ts";
+import type { Belongings } from "./whole-api.ts";
+
+const hostKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
+const source = { kind: "git", owner: "acme", repo: "shop", branch: "main" };
+
+type Sample = (has: Belongings) => Record<string, unknown>;
+
+const samples = new Map<Pick<Route, "path" | "method">, Sample>([
+  [organizations.createToken, () => ({ name: "ci", permissions: ["project:read"], expiresInDays: 7 })],
+  [servers.probeServer, () => ({ host: "server.test", port: 22 })],
+  [
+    servers.createServer,
+    () => ({
+      name: "two",
+      host: "192.0.2.7",
+      auth: { kind: "password", password: "x" },
+      hostKey,
+      user: "root",
+    }),
+  ],
+  [servers.updateServer, () => ({ name: "three" })],
+  [
+    projects.createProject,
+    (has) => ({
+      name: "Shop",
+      serverId: has.servers,
+      source,
+      build: { port: 3000 },
+      healthCheck: { path: "/up" },
+    }),
+  ],
+  [projects.updateProject, () => ({ name: "Shop", rollbackWindow: 3 })],
+  [projects.putEnv, () => ({ set: { KEY: "value" }, unset: ["OTHER"] })],
+  [projects.createDomain, () => ({ hostname: "shop.test", targetPath: "/shop" })],
+  [deployments.createDeployment, (has) => ({ projectId: has.projects, branch: "main" })],
+  [deployments.redeploy, () => ({ useExistingCommit: true })],
+  [deployments.pinDeployment, () => ({ pinned: true })],
+]);
+
+export function takesBody(route: Route): boolean {
+  return (route.request as { body?: unknown } | undefined)?.body !== undefined;
+}
+
+export function sampleOf(route: Route, has: Belongings): Record<string, unknown> | undefined {
+  if (!takesBody(route)) return undefined;
+  const sample = samples.get(route);
+  if (sample === undefined) throw new Error(`no sample body for ${route.method} ${route.path}`);
+  return sample(has);
+}
+
+/** The path with ids filled in. */
+export function pathOf(route: Route, has: Belongings): string {
+  const collection = route.path.split("/")[2] as keyof Belongings;
+  return route.path
+    .replace("{id}", has[collection])
+    .replace("{domainId}", has.domainId)
+    .replace("{provider}", "git_host");
+}

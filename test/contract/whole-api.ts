@@ -1,0 +1,147 @@
+/** The edge with the real modules behind it, in one process, and an organization that has one of everything. */
+
+import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
+import { createDeploymentKind } from "../../functions/deploy/deployment-kind.ts";
+import { createDeploy } from "../../functions/deploy/routes.ts";
+import { createPlatform } from "../../functions/platform/routes.ts";
+import { wallClock } from "../../shared/adapters/clocks.ts";
+import { createFrameworkCatalogue } from "../../shared/adapters/vercel-frameworks.ts";
+import { createSealer } from "../../shared/crypto/seal.ts";
+import type { Database } from "../../shared/db/database.ts";
+import { domains, projects, servers } from "../../shared/db/schema.ts";
+import { newId } from "../../shared/domain/identifier.ts";
+import { credentialPlace } from "../../shared/domain/sealed-place.ts";
+import { refuseUnsigned } from "../../shared/http/identity-header.ts";
+import { createFeed } from "../../shared/operations/follow.ts";
+import { type Shell, ShellFailure } from "../../shared/ports/shell.ts";
+import { openTestDatabase, seedOrganization } from "../database.ts";
+import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
+import { makeSealKey } from "../keys.ts";
+import { recordingLog } from "../silent-log.ts";
+
+export async function openWholeApi() {
+  const database = await openTestDatabase();
+  const { db, listener } = database;
+  const log = recordingLog();
+  const ring = [{ kid: "t", key: makeSealKey() }];
+  const sealer = createSealer({ server: ring, env: ring, webhook: ring });
+  const feed = createFeed({ db, listener, clock: wallClock, log });
+  const stopping = new AbortController();
+  const shell = unreachable();
+  const parts = {
+    db,
+    log,
+    shell,
+    sealer,
+    clock: wallClock,
+    baseDomain: "localhost",
+    acmeDirectory: undefined,
+  };
+  const module = { ...parts, feed, verifyIdentity: refuseUnsigned, stopping: stopping.signal };
+  const kind = createDeploymentKind({ ...parts, frameworks: createFrameworkCatalogue() });
+  const edge = edgeUnderTest(db, {
+    log,
+    clock: wallClock,
+    apiLimitPerMinute: 1_000_000,
+    forwarder: forwardInProcess({
+      platform: createPlatform({ ...module, baseUrl: "http://slipway.test", fingerprintKey: makeSealKey() }),
+      deploy: createDeploy({ ...module, kind }),
+    }),
+  });
+  return {
+    ...edge,
+    db,
+    log,
+    sealer,
+    async close() {
+      stopping.abort();
+      feed.close();
+      await database.close();
+    },
+  };
+}
+
+type WholeApi = Awaited<ReturnType<typeof openWholeApi>>;
+
+/** Ids by the collection of a path: `/api/servers/{id}` takes `servers`. */
+export type Belongings = Record<"servers" | "projects" | "deployments" | "tokens" | "domainId", string>;
+
+export async function seedBelongings(api: WholeApi) {
+  const owner = await seedOrganization(api.db);
+  const all = await seedToken(api.db, owner);
+  const { id: server } = await seedServer(api, owner.organizationId);
+  const project = await seedProject(api.db, owner.organizationId, server);
+  const domainId = newId("domain");
+  await api.db.insert(domains).values({
+    id: domainId,
+    organizationId: owner.organizationId,
+    projectId: project,
+    hostname: `${domainId.toLowerCase().replace("_", "-")}.test`,
+  });
+  const made = await api.send("/api/deployments", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ projectId: project }),
+    token: all.token,
+  });
+  const { data } = (await made.json()) as { data: { id: string } };
+  const belongings: Belongings = {
+    servers: server,
+    projects: project,
+    deployments: data.id,
+    tokens: (await seedToken(api.db, owner)).id,
+    domainId,
+  };
+  return { owner, token: all.token, belongings };
+}
+
+async function seedServer({ db, sealer }: WholeApi, organizationId: string) {
+  const id = newId("server");
+  const credential = JSON.stringify({ kind: "password", password: "x" });
+  await db.insert(servers).values({
+    id,
+    organizationId,
+    name: "one",
+    host: "server.test",
+    port: 22,
+    user: "root",
+    authKind: "password",
+    sealedCredential: await sealer.seal("server", credentialPlace({ id, organizationId }), credential),
+    hostKey: "ssh-ed25519 AAAA",
+    bootstrappedAt: new Date(),
+  });
+  return { id };
+}
+
+async function seedProject(db: Database, organizationId: string, serverId: string): Promise<string> {
+  const id = newId("project");
+  await db.insert(projects).values({
+    id,
+    organizationId,
+    serverId,
+    name: "shop",
+    slug: id.slice(-12).toLowerCase(),
+    kind: "app",
+    source: { kind: "git", provider: "git_host", owner: "acme", repo: "shop" },
+    repository: "acme/shop",
+  });
+  return id;
+}
+
+/** No server is there: the contract has nothing to say about one, and the lab's tests have. */
+function unreachable(): Shell {
+  const refuse = async () => {
+    throw new ShellFailure("unreachable", "The server does not answer.");
+  };
+  return {
+    run: refuse,
+    stream: () => {
+      throw new ShellFailure("unreachable", "The server does not answer.");
+    },
+    upload: refuse,
+    probeHostKey: refuse,
+    forget: () => undefined,
+    counts: () => ({ connections: 0, channels: 0 }),
+    close: async () => undefined,
+  };
+}
