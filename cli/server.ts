@@ -90,8 +90,9 @@ async function bootstrapNamed({ api: connect, output }: Context, name: string): 
 }
 
 function settle(data: Record<string, unknown>, name: string): void {
-  if (data["error"] === null || data["error"] === undefined) return;
-  const { code, message, hint } = data["error"] as { code?: string; message?: string; hint?: string | null };
+  const error = data["error"] as { code?: string; message?: string; hint?: string | null } | null | undefined;
+  if (!error && data["status"] === "ready") return;
+  const { code, message, hint } = error ?? {};
   throw new Failure("failed", code ?? "bootstrap_failed", message ?? `The bootstrap of ${name} failed.`, {
     ...(hint ? { hint } : {}),
   });

@@ -21,12 +21,14 @@ export interface Home {
 export interface RunOptions {
   stdin?: string;
   environment?: Record<string, string>;
+  /** Default 25 s. */
+  deadlineMs?: number;
   /** Ctrl-C as soon as stdout holds this. */
   interruptAt?: string;
 }
 
 const entry = join(import.meta.dirname, "../../cli/slipway.ts");
-const deadlineMs = 25_000;
+const defaultDeadlineMs = 25_000;
 
 export async function openHome(environment: Record<string, string> = {}): Promise<Home> {
   const path = await mkdtemp(join(tmpdir(), "slipway-cli-"));
@@ -44,7 +46,7 @@ function run(argv: readonly string[], home: Record<string, string>, options: Run
     const env = { ...home, ...options.environment };
     const child = spawn(process.execPath, [entry, ...argv], {
       env,
-      timeout: deadlineMs,
+      timeout: options.deadlineMs ?? defaultDeadlineMs,
       killSignal: "SIGKILL",
     });
     const ended: Ended = { code: null, stdout: "", stderr: "" };
