@@ -54,6 +54,7 @@ async function start(configuration: Configuration, log: Log, signal: AbortSignal
     const platform = await startInOneProcess({
       configuration,
       databaseUrl,
+      aloneOnDatabase: embedded !== undefined,
       secrets,
       version: version(),
       log,

@@ -25,6 +25,7 @@ import type { InstanceSecrets } from "../shared/domain/instance-secrets.ts";
 import { limits } from "../shared/domain/limits.ts";
 import { refuseUnsigned } from "../shared/http/identity-header.ts";
 import { createFeed } from "../shared/operations/follow.ts";
+import { endLeasesOfTheDead } from "../shared/operations/lease.ts";
 import { createRunner } from "../shared/operations/runner.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { Configuration } from "./configuration.ts";
@@ -38,6 +39,8 @@ export interface OneProcessOptions {
   configuration: Configuration;
   /** Migrated, and reached directly: LISTEN needs a session. */
   databaseUrl: string;
+  /** Nobody else can be at work on this database: what a killed process was doing goes on at once. */
+  aloneOnDatabase: boolean;
   secrets: InstanceSecrets;
   version: string;
   log: Log;
@@ -123,6 +126,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     clock: wallClock,
   };
 
+  if (options.aloneOnDatabase) await endLeasesOfTheDead(db);
   runner.start();
   await queue.consume(
     "deploy",
