@@ -3,7 +3,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../ports/clock.ts";
 
 const sleep: Clock["sleep"] = async (ms, signal) => {
-  await delay(ms, undefined, signal === undefined ? {} : { signal });
+  try {
+    await delay(ms, undefined, signal === undefined ? {} : { signal });
+  } catch (error) {
+    // Node rejects with an AbortError of its own; the port promises the reason (a lost lease, a cancel).
+    signal?.throwIfAborted();
+    throw error;
+  }
 };
 
 /** Milliseconds since 1970, for what is stored or shown. */

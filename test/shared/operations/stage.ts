@@ -76,7 +76,7 @@ export async function openStage(): Promise<Stage> {
         .where(eq(operations.id, id));
     },
     over: async (id) => {
-      if (!(await feed.settled(id, AbortSignal.timeout(20_000)))) {
+      if (!(await feed.settled(id, AbortSignal.timeout(50_000)))) {
         throw new Error("the operation did not end");
       }
     },
