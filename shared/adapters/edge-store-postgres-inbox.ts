@@ -103,6 +103,10 @@ async function reclaim(db: Database, most: number): Promise<(Claim & { delivery:
   const rows = await rowsOf<ReclaimedRow>(
     db,
     sql`
+      with given_up as (
+        update webhook_deliveries set status = 'failed', reason = 'gave_up', finished_at = now()
+        where status = 'claimed' and attempts >= ${limits.deliveryAttempts} and lease_until < clock_timestamp()
+      )
       update webhook_deliveries set status = 'claimed', attempts = attempts + 1, lease_until = ${leaseEnd}
       where id in (
         select id from webhook_deliveries

@@ -56,7 +56,7 @@ export function createClient(options: ClientOptions): Client {
   ) => {
     const request = requestOf(options, route, input, headers, signal);
     const answer = await (options.fetch ?? fetch)(request).catch((cause: unknown) => {
-      signal.throwIfAborted();
+      input.signal?.throwIfAborted();
       throw new ApiUnreachable(options.baseUrl, cause);
     });
     if (!answer.ok) throw new ApiError(answer.status, await errorBody(answer));
@@ -68,7 +68,11 @@ export function createClient(options: ClientOptions): Client {
       const deadline = AbortSignal.timeout(options.timeoutMs ?? defaultTimeoutMs);
       const both = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
       const answer = await send(route, input, { accept: "application/json" }, both);
-      return (await answer.json()) as Success<typeof route>;
+      const text = await answer.text().catch((cause: unknown) => {
+        signal?.throwIfAborted();
+        throw new ApiUnreachable(options.baseUrl, cause);
+      });
+      return parsed(text, options.baseUrl) as Success<typeof route>;
     },
     stream(route, ...[input = {}]) {
       const { signal = new AbortController().signal } = input as AnyInput;
@@ -112,6 +116,15 @@ function requestOf(
     body,
     signal,
   });
+}
+
+/** Some other program may listen where the platform is thought to be. */
+function parsed(text: string, baseUrl: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new ApiUnreachable(baseUrl, cause);
+  }
 }
 
 /** Not every refusal on the way is ours: a proxy in between answers in HTML. */

@@ -1,8 +1,9 @@
 /** The webhook rows of the error table of spec.md, and what happens after a failure. */
-import { createHmac } from "node:crypto";
+import { createHmac, randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { sweepDeliveries } from "../../../edge/webhooks/inbox.ts";
 import { webhookDeliveries } from "../../../shared/db/schema.ts";
+import { limits } from "../../../shared/domain/limits.ts";
 import { edgeUnderTest } from "../edge-under-test.ts";
 import { deliver, deploymentsOf, openScene, push, request, rowsOf, seedProject, sha } from "./scene.ts";
 
@@ -146,6 +147,31 @@ describe("refusals, in the order of spec.md", () => {
     expect(await inbox.settle(dead, { reason: "late", outcomes: [] })).toBeNull();
     expect(await rowsOf(scene)).toMatchObject([{ status: "done", attempts: 2 }]);
     expect(await deploymentsOf(scene, projectId)).toHaveLength(1);
+  });
+
+  test("a delivery that kills its handler each time is given up, and says so", async () => {
+    const edge = edgeUnderTest(scene.db);
+    const projectId = await seedProject(scene);
+    const { inbox } = edge.options.store;
+    const verdict = "project_secret" as const;
+    const body = new TextEncoder().encode("{}");
+    const delivery = {
+      provider: "git_host",
+      deliveryId: randomUUID(),
+      event: "push",
+      headers: {},
+      body,
+      verdict,
+    };
+    await inbox.claim(delivery, [scene.organizationId]);
+    for (let attempt = 1; attempt <= limits.deliveryAttempts; attempt++) {
+      await scene.db.update(webhookDeliveries).set({ leaseUntil: new Date(0) });
+      await inbox.reclaim(50);
+    }
+    expect(await rowsOf(scene)).toMatchObject([
+      { status: "failed", reason: "gave_up", attempts: limits.deliveryAttempts },
+    ]);
+    expect(await deploymentsOf(scene, projectId)).toEqual([]);
   });
 
   test("a database that cannot store it is 503, so that the git host sends it again", async () => {

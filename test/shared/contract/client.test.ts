@@ -78,10 +78,19 @@ describe("a call", () => {
     await expect(proxy.call(servers.listServers)).rejects.toMatchObject({ status: 502, code: "unknown" });
   });
 
+  test("ends at its deadline, or when its caller says so", async () => {
+    answer = () => new Promise(() => undefined);
+    await expect(client({ timeoutMs: 50 }).call(servers.listServers)).rejects.toThrow(ApiUnreachable);
+    const signal = AbortSignal.abort(new Error("left"));
+    await expect(client().call(servers.listServers, { signal })).rejects.toThrow("left");
+  });
+
   test("to nobody says where nobody was", async () => {
     const lost = client({ baseUrl: "http://127.0.0.1:1" }).call(servers.listServers);
     await expect(lost).rejects.toThrow(ApiUnreachable);
     await expect(lost).rejects.toThrow(/127\.0\.0\.1:1/);
+    const other = client({ fetch: async () => new Response("<html>Welcome to nginx</html>") });
+    await expect(other.call(servers.listServers)).rejects.toThrow(ApiUnreachable);
   });
 });
 
