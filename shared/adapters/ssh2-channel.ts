@@ -12,6 +12,8 @@ export interface ChannelStart<T> {
   opened(channel: ClientChannel): void;
   /** In the same tick: a short command's exit may be in the very packet that says that it started. */
   begin(channel: ClientChannel): T;
+  /** The caller has gone before the server answered; `opened` or `notOpened` may still come, or never. */
+  abandoned(): void;
   /** No channel came of it. Refused means that the server has no session left to give. */
   notOpened(refused: boolean): void;
 }
@@ -29,7 +31,10 @@ export function startOnChannel<T>(
       reject(signal.reason);
       return;
     }
-    const onAbort = (): void => reject(signal.reason);
+    const onAbort = (): void => {
+      reject(signal.reason);
+      start.abandoned();
+    };
     signal.addEventListener("abort", onAbort, { once: true });
     const answered = (error: (Error & { reason?: unknown }) | undefined, channel?: ClientChannel): void => {
       signal.removeEventListener("abort", onAbort);

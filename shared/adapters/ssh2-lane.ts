@@ -7,6 +7,7 @@
 import type { ClientChannel } from "ssh2";
 import { ShellFailure, type ShellTarget } from "../ports/shell.ts";
 import { type BreakerOptions, ConnectBreaker } from "./connect-breaker.ts";
+import { type Patience, patience } from "./patience.ts";
 import { startOnChannel } from "./ssh2-channel.ts";
 import type { Connection } from "./ssh2-connection.ts";
 import { WaitingLine } from "./waiting-line.ts";
@@ -34,7 +35,7 @@ interface Pooled {
  * A limit that was lowered rises by one after this many times its number of commands: sshd frees a session a moment after it has said
  * that the channel is closed, so a refusal may have been about that moment only. A wrong guess costs one round trip.
  */
-const patience = 8;
+const commandsUntilRaised = 8;
 
 /** A fresh connection is tried this often when one loses a channel before the command was sent. */
 const freshStarts = 2;
@@ -67,10 +68,19 @@ export class Ssh2Lane {
     const ticket = this.#waiting.ticket();
     for (let fresh = 0; ; ) {
       const pooled = await this.#slot(target, ticket, signal);
+      const patient = this.#patience(pooled);
       const outcome = await startOnChannel(pooled.connection, line, signal, {
-        opened: (channel) => this.#watch(pooled, channel),
+        opened: (channel) => this.#watch(pooled, channel, patient),
         begin,
-        notOpened: (refused) => (refused ? this.#refused(pooled) : this.#release(pooled)),
+        abandoned: patient.start,
+        notOpened: (refused) => {
+          patient.end();
+          if (refused) {
+            this.#refused(pooled);
+          } else {
+            this.#release(pooled);
+          }
+        },
       });
       if (typeof outcome === "object") {
         return outcome.begun;
@@ -221,23 +231,28 @@ export class Ssh2Lane {
     }
   }
 
-  /** Gives the slot back when the channel is closed on both sides, and gives the connection up when that never comes. */
-  #watch(pooled: Pooled, channel: ClientChannel): void {
-    let timer: NodeJS.Timeout | undefined;
-    let stuck = false;
-    const close = channel.close.bind(channel);
-    channel.close = (...rest): void => {
-      close(...rest);
-      timer ??= setTimeout(() => {
-        stuck = true;
+  #patience(pooled: Pooled): Patience {
+    return patience(this.#options.stuckChannelMs, {
+      began: () => {
         pooled.stuck++;
         this.#retire(pooled);
         this.#pump();
-      }, this.#options.stuckChannelMs).unref();
+      },
+      ended: () => {
+        pooled.stuck--;
+      },
+    });
+  }
+
+  /** Gives the slot back when the channel is closed on both sides. */
+  #watch(pooled: Pooled, channel: ClientChannel, patient: Patience): void {
+    const close = channel.close.bind(channel);
+    channel.close = (...rest): void => {
+      close(...rest);
+      patient.start();
     };
     channel.once("close", () => {
-      clearTimeout(timer);
-      pooled.stuck -= stuck ? 1 : 0;
+      patient.end();
       this.#release(pooled);
     });
   }
@@ -245,7 +260,10 @@ export class Ssh2Lane {
   #release(pooled: Pooled): void {
     pooled.open--;
     pooled.sinceRefused++;
-    if (pooled.limit < this.#options.channelLimit && pooled.sinceRefused >= pooled.limit * patience) {
+    if (
+      pooled.limit < this.#options.channelLimit &&
+      pooled.sinceRefused >= pooled.limit * commandsUntilRaised
+    ) {
       pooled.limit++;
       pooled.sinceRefused = 0;
     }

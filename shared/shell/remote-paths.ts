@@ -2,7 +2,7 @@
  * Where our things lie on a managed server, and which names may become part of a path there. Everything is below one folder, so that
  * what is removed can never be anything else.
  */
-export const remoteRoot = "/var/lib/slipway";
+const remoteRoot = "/var/lib/slipway";
 export const operationsFolder = `${remoteRoot}/operations`;
 export const fencesFolder = `${remoteRoot}/fences`;
 

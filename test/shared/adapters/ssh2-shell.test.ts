@@ -8,6 +8,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createSsh2Shell, type Ssh2ShellOptions } from "../../../shared/adapters/ssh2-shell.ts";
 import type { Shell, ShellTarget } from "../../../shared/ports/shell.ts";
 import { fails } from "../../contract/shell.ts";
+import { startTcpRelay } from "../shell/tcp-relay.ts";
 
 const deadlineMs = 5_000;
 const hostKeys = [
@@ -185,22 +186,29 @@ describe("the SSH adapter", () => {
     await fails("connection_lost", open().run(target, { argv: ["true"], deadlineMs }));
   });
 
-  it("gives up a connection whose server never lets go of an ended channel", async () => {
-    const { target, connections } = await startFake((connection, seen) => {
+  it("gives up a connection on which an ended channel is never confirmed, and goes on with a new one", async () => {
+    const { target, commands } = await startFake((connection, seen) => {
       connection.on("session", (accept) => {
         accept().on("exec", (acceptExec, _reject, { command }) => {
           seen.push(command);
           const channel = acceptExec();
-          if (command.includes("hang")) Object.assign(channel, { close: () => undefined });
-          else channel.exit(0);
-          if (!command.includes("hang")) channel.end();
+          if (command.includes("hang")) return;
+          channel.exit(0);
+          channel.end();
         });
       });
     });
+    const relay = await startTcpRelay(target);
+    closing.push(() => relay.close());
     const shell = open({ channelLimit: 1, stuckChannelMs: 50 });
-    await fails("deadline", shell.run(target, { argv: ["hang"], deadlineMs: 100 }));
-    expect((await shell.run(target, { argv: ["next"], deadlineMs })).code).toBe(0);
-    expect(connections()).toBe(2);
+    const through = { ...target, port: relay.port };
+    const hanging = shell.run(through, { argv: ["hang"], deadlineMs: 500 });
+    await expect.poll(() => commands.length).toBe(1);
+    relay.freeze();
+    await fails("deadline", hanging);
+    expect((await shell.run(through, { argv: ["next"], deadlineMs })).code).toBe(0);
+    expect(relay.total()).toBe(2);
+    await expect.poll(() => shell.counts()).toEqual({ connections: 1, channels: 0 });
   });
 
   it("after close refuses everything, and what waits is told so", async () => {

@@ -11,6 +11,8 @@ export interface TcpRelay {
   total(): number;
   /** Ends them all at once; new ones work unless `refusing`. */
   cut(): void;
+  /** What is open now carries nothing any more, and stays open; new ones work. */
+  freeze(): void;
   setRefusing(refusing: boolean): void;
   /** Bytes that came from the server so far. */
   receivedBytes(): number;
@@ -52,6 +54,12 @@ export async function startTcpRelay(to: { host: string; port: number }): Promise
     open: () => pairs.size,
     total: () => total,
     cut,
+    freeze: () => {
+      for (const [near, far] of pairs) {
+        near.unpipe(far);
+        far.unpipe(near);
+      }
+    },
     setRefusing: (value) => {
       refusing = value;
     },
