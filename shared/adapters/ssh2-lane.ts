@@ -75,11 +75,7 @@ export class Ssh2Lane {
         abandoned: patient.start,
         notOpened: (refused) => {
           patient.end();
-          if (refused) {
-            this.#refused(pooled);
-          } else {
-            this.#release(pooled);
-          }
+          refused ? this.#refused(pooled) : this.#release(pooled);
         },
       });
       if (typeof outcome === "object") {
@@ -109,11 +105,9 @@ export class Ssh2Lane {
     for (const waiter of this.#waiting.all()) {
       waiter.refuse(closedHere());
     }
-    const closing = [...this.#all].map((pooled) => {
-      pooled.connection.end();
-      return pooled.connection.closed;
-    });
-    await Promise.all(closing);
+    const open = [...this.#all].map(({ connection }) => connection);
+    for (const connection of open) connection.end();
+    await Promise.all(open.map(({ closed }) => closed));
   }
 
   #slot(target: ShellTarget, ticket: number, signal: AbortSignal): Promise<Pooled> {
@@ -226,7 +220,6 @@ export class Ssh2Lane {
 
   #refuseAll(revision: string, reason: ShellFailure): void {
     for (const waiter of this.#waiting.all().filter((each) => each.ask.revision === revision)) {
-      // Each caller gets an error of its own, with its own stack.
       waiter.refuse(new ShellFailure(reason.reason, reason.message, { cause: reason.cause }));
     }
   }
