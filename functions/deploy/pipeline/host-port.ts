@@ -11,11 +11,11 @@ import { DeployFailure } from "../failure.ts";
 export const firstHostPort = 20_000;
 export const lastHostPort = 29_999;
 
-/** Gives the deployment the lowest free port from `from` on. Throws `DeployFailure("no_port_left")`. */
+/** Gives the deployment the lowest free port that is not in use there either. Throws `DeployFailure("no_port_left")`. */
 export async function takeHostPort(
   tx: Transaction,
   deployment: { id: string; serverId: string },
-  from = firstHostPort,
+  inUse: readonly number[] = [],
 ): Promise<number> {
   const { id, serverId } = deployment;
   await rowsOf(
@@ -25,8 +25,9 @@ export async function takeHostPort(
   const [free] = await rowsOf<{ port: number }>(
     tx,
     sql`
-      select port from generate_series(${from}::int, ${lastHostPort}::int) as port
+      select port from generate_series(${firstHostPort}::int, ${lastHostPort}::int) as port
       where not exists (select from deployments where server_id = ${serverId} and host_port = port and id <> ${id})
+        and port <> all(${sql.param([...inUse])}::int[])
       order by port limit 1`,
   );
   if (free === undefined) {

@@ -12,6 +12,8 @@ export interface BuildPlan {
   /** Folder that is sent to the builder, relative to the root directory of the project. */
   context: string;
   dockerfile: { kind: "own"; path: string } | { kind: "generated"; text: string };
+  /** Where the app listens, when the plan decides it; else the image and the settings say it. */
+  port: number | null;
   /** Whether the container gets a small init as process 1; images that users made bring their own habits. */
   init: boolean;
 }
@@ -35,6 +37,7 @@ export function planBuild(detected: Detected, options: PlanOptions): BuildPlan {
         title: `Dockerfile of the repository`,
         context: ".",
         dockerfile: { kind: "own", path: detected.dockerfile },
+        port: null,
         init: false,
       };
     case "node":
@@ -42,6 +45,7 @@ export function planBuild(detected: Detected, options: PlanOptions): BuildPlan {
         title: `Node application (${describe(detected)})`,
         context: ".",
         dockerfile: generated(nodeServer(detected, options)),
+        port: null,
         init: true,
       };
     case "site":
@@ -49,6 +53,7 @@ export function planBuild(detected: Detected, options: PlanOptions): BuildPlan {
         title: `Static site built with Node (${describe(detected)})`,
         context: ".",
         dockerfile: generated(nodeSite(detected, options)),
+        port: options.build.port ?? sitePort,
         init: true,
       };
     case "static":
@@ -60,6 +65,7 @@ export function planBuild(detected: Detected, options: PlanOptions): BuildPlan {
           copy(["."], "/srv/"),
           ...serve(options.build.port ?? sitePort, false),
         ]),
+        port: options.build.port ?? sitePort,
         init: true,
       };
   }
@@ -145,7 +151,6 @@ function serve(port: number, singlePage: boolean): string[] {
   return [
     "ENV XDG_CONFIG_HOME=/tmp XDG_DATA_HOME=/tmp HOME=/tmp",
     "USER 65534:65534",
-    `EXPOSE ${port}`,
     "ENTRYPOINT []",
     shell("CMD", script),
   ];

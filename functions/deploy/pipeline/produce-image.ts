@@ -106,9 +106,6 @@ async function build(story: Story, report: SourceReport, plan: BuildPlan): Promi
   const left = await hand.look({ script: `cat -- "$1/image"`, args: [names.directory], deadlineMs: 30_000 });
   if (left.code !== 0) throw new DeployFailure("build_failed", "The build left no image.");
   const { imageId, exposed } = readBuiltImage(left.stdout);
-  return {
-    imageId,
-    containerPort: containerPortOf(config.build.port, environment, exposed),
-    init: plan.init,
-  };
+  const containerPort = plan.port ?? containerPortOf(config.build.port, environment, exposed);
+  return { imageId, containerPort, init: plan.init };
 }

@@ -13,6 +13,8 @@ export interface ReleaseRequest {
   names: Names;
   ids: { organizationId: string; projectId: string; deploymentId: string };
   imageId: string;
+  /** A kept image gets the deployment's own tag; a built one has it. */
+  tagImage: boolean;
   hostPort: number;
   containerPort: number;
   init: boolean;
@@ -23,9 +25,10 @@ export interface ReleaseRequest {
 }
 
 /**
- * `$1` container, `$2` network, `$3` project, `$4` image tag, `$5` image id, `$6` container to stop first or empty,
+ * `$1` container, `$2` network, `$3` project, `$4` tag to give the image or empty, `$5` image id, `$6` container to stop first or empty,
  * then the client's arguments for `run`, without environment and image. The environment on standard input.
- * Answers `<pid>|<address>|<health check as JSON>`. Exit 61: the port is taken; 62: the image is gone.
+ * Answers `<pid>|<address>|<health check as JSON>`. Exit 61: the port is taken, and who
+ * listens where; 62: the image is gone.
  */
 export const releaseScript = `
 container=$1 network=$2 project=$3 tag=$4 image=$5 stop_first=$6
@@ -49,21 +52,29 @@ report() {
   docker container inspect --format \\
     '{{.State.Pid}}|{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}|{{json .Config.Healthcheck}}' "$container"
 }
-found=$(docker container inspect --format '{{.State.Status}}' "$container" 2>/dev/null)
+found=$(docker inspect --format '{{.Name}}' "$container" "$network" 2>/dev/null)
 case $found in
-  running) report; exit ;;
-  '') ;;
-  *) docker rm --force "$container" >/dev/null 2>&1 ;;
+  */"$container"*)
+    [ "$(docker container inspect --format '{{.State.Status}}' "$container")" = running ] && { report; exit; }
+    docker rm --force "$container" >/dev/null 2>&1
+    ;;
 esac
-docker image tag "$image" "$tag" 2>/dev/null || exit 62
-docker network inspect "$network" >/dev/null 2>&1 || make_network || exit 1
+case $found in *"$network"*) ;; *) make_network || exit 1 ;; esac
+[ -z "$tag" ] || docker image tag "$image" "$tag" 2>/dev/null || exit 62
 [ -z "$stop_first" ] || docker stop --time 10 "$stop_first" >/dev/null 2>&1
 set -- docker run --detach --pull never --name "$container" --network "$network" --env-file /dev/stdin "$@" "$image"
 problem=$( ( eval "$slipway_environment"; printf '%s' "$slipway_env_file" | "$@" ) 2>&1 >/dev/null ) && { report; exit; }
 docker rm --force "$container" >/dev/null 2>&1
 printf '%s\\n' "$problem" >&2
 case $problem in
-  *'port is already allocated'*|*'address already in use'*) exit 61 ;;
+  *'port is already allocated'*|*'address already in use'*)
+    docker ps --format '{{.Ports}}'
+    while read -r _ local _ state _; do [ "$state" != 0A ] || echo "$local"; done <<END
+$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+END
+    exit 61
+    ;;
+  *'No such image'*) exit 62 ;;
 esac
 exit 1
 `;
@@ -74,14 +85,8 @@ export function releaseArguments(request: ReleaseRequest): { argv: string[]; std
   const passed = passEnvironment(environment);
   return {
     argv: [
-      ...[
-        names.container,
-        names.network,
-        ids.projectId,
-        names.image,
-        request.imageId,
-        request.stopFirst ?? "",
-      ],
+      ...[names.container, names.network, ids.projectId, request.tagImage ? names.image : ""],
+      ...[request.imageId, request.stopFirst ?? ""],
       ...["--restart", "unless-stopped", "--publish", `127.0.0.1:${hostPort}:${containerPort}`],
       ...[
         "--label",
@@ -134,8 +139,18 @@ export function containerPortOf(
   return asked ?? fromEnvironment ?? (exposed.length === 1 ? exposed[0] : undefined) ?? 3_000;
 }
 
-/** The port is in use by something that is not ours: the next one is tried. */
+/** The port is in use by something that the database does not know of: another one is tried. */
 export const portTakenExit = 61;
+
+/** The ports that the script found in use: as the engine prints them, and in hex as the kernel does. */
+export function readPortsInUse(stdout: string): number[] {
+  const published = [...stdout.matchAll(/:(\d{1,5})->/g)].map(([, port]) => Number(port));
+  const listening = [...stdout.matchAll(/^[0-9A-F]{8,32}:([0-9A-F]{4})$/gm)].map(([, port]) =>
+    Number.parseInt(port ?? "", 16),
+  );
+  return [...new Set([...published, ...listening])];
+}
+
 export const imageGoneExit = 62;
 
 export function explainRelease(

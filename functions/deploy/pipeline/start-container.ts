@@ -11,6 +11,7 @@ import { explainProbe, type ProbeAnswer, probeArguments, probeScript, readProbe 
 import {
   explainRelease,
   portTakenExit,
+  readPortsInUse,
   readStarted,
   releaseArguments,
   releaseScript,
@@ -33,8 +34,8 @@ async function turn({ context, parts }: Story, change: Parameters<typeof turnPha
   if (events.length > 0) await context.append(events, progress);
 }
 
-/** Ports tried beside the first, where something that is not ours listens on one. */
-const portAttempts = 5;
+/** Ports tried beside the first, where something listens that the database does not know of. */
+const portAttempts = 3;
 
 async function release(story: Story, row: DeploymentRow): Promise<StartedContainer> {
   const { imageId, containerPort } = row;
@@ -48,6 +49,7 @@ async function release(story: Story, row: DeploymentRow): Promise<StartedContain
       names: story.names,
       ids: story.ids,
       imageId,
+      tagImage: row.mode === "image",
       hostPort,
       containerPort,
       init: story.config.init === true,
@@ -60,9 +62,9 @@ async function release(story: Story, row: DeploymentRow): Promise<StartedContain
     if (result.code !== portTakenExit || attempt > portAttempts) {
       throw explainRelease(result.code, result.stderr, story.redactor.redact);
     }
-    const next: number = hostPort + 1;
+    const inUse = [hostPort, ...readPortsInUse(result.stdout)];
     await story.context.write(async (tx) => {
-      hostPort = await takeHostPort(tx, row, next);
+      hostPort = await takeHostPort(tx, row, inUse);
     });
   }
 }

@@ -206,19 +206,17 @@ async function addProject(
   const id = newId("project");
   const slug = `p-${id.slice(-12).toLowerCase()}`;
   const source = { kind: "git", provider: "git_host", owner: "acme", repo: "shop" } as const;
-  await db
-    .insert(projects)
-    .values({
-      id,
-      organizationId,
-      serverId,
-      name: slug,
-      slug,
-      kind: "app",
-      source,
-      repository: "acme/shop",
-      ...values,
-    });
+  await db.insert(projects).values({
+    id,
+    organizationId,
+    serverId,
+    name: slug,
+    slug,
+    kind: "app",
+    source,
+    repository: "acme/shop",
+    ...values,
+  });
   for (const [key, value] of Object.entries(env)) {
     const sealedValue = await sealer.seal("env", envValuePlace({ id, organizationId }, key), value);
     await db.insert(projectEnv).values({ projectId: id, key, sealedValue, fingerprint: "none" });
