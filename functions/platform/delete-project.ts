@@ -5,13 +5,14 @@
  */
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
-import type { Transaction } from "../../shared/db/database.ts";
+import type { Database, Transaction } from "../../shared/db/database.ts";
 import { deployments, domains, operations, projectEnv, projects, servers } from "../../shared/db/schema.ts";
 import { serverTarget } from "../../shared/db/server-target.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { notFound, Refusal } from "../../shared/domain/refusal.ts";
 import { applyProxy } from "../../shared/proxy/apply.ts";
+import { claimFence, fencedStep } from "../../shared/shell/fence.ts";
 import { askingServer } from "./far-side.ts";
 import type { PlatformParts } from "./parts.ts";
 import type { ProjectRow } from "./project-row.ts";
@@ -90,9 +91,14 @@ const removeMs = 60_000;
 async function removeFromServer(parts: PlatformParts, project: ProjectRow): Promise<void> {
   const [server] = await parts.db.select().from(servers).where(eq(servers.id, project.serverId));
   if (server === undefined) throw notFound();
-  const result = await parts.shell.run(serverTarget(server, parts.sealer), {
-    argv: ["sh", "-c", removeScript, "slipway-remove", project.id],
-    asRoot: true,
+  const target = serverTarget(server, parts.sealer);
+  const fence = { resource: project.id, token: await nextLeaseToken(parts.db) };
+  // Above every owner there was: one that slept through all this starts nothing any more.
+  await claimFence(parts.shell, target, { ...fence, deadlineMs: removeMs });
+  const result = await fencedStep(parts.shell, target, {
+    ...fence,
+    script: removeScript,
+    args: [project.id],
     deadlineMs: removeMs,
   });
   if (result.stdout.trim() === "gone") return;
@@ -104,6 +110,13 @@ async function removeFromServer(parts: PlatformParts, project: ProjectRow): Prom
       cause: new Error(`exit ${result.code}: ${result.stderr.slice(0, 500)}`),
     },
   );
+}
+
+async function nextLeaseToken(db: Database): Promise<number> {
+  const { rows } = (await db.execute(sql`select nextval('lease_tokens')::float8 as token`)) as unknown as {
+    rows: { token: number }[];
+  };
+  return rows[0]?.token ?? 0;
 }
 
 /** Secrets go for good, names and ports become free; the deployments stay as history. */

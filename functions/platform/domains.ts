@@ -63,11 +63,11 @@ export async function attachDomain(
     async change(tx) {
       await load(tx, principal, "project", projectId);
       await insertFree(parts, tx, row);
-      await writeAudit(tx, principal, { action: "domain.attached", resource, fields: [row.hostname] });
+      await writeAudit(tx, principal, { action: "domain.attached", resource, fields: ["hostname"] });
     },
     async revert(tx) {
       await tx.delete(domains).where(eq(domains.id, row.id));
-      await writeAudit(tx, principal, { action: "domain.attach_undone", resource, fields: [row.hostname] });
+      await writeAudit(tx, principal, { action: "domain.attach_undone", resource, fields: ["hostname"] });
     },
   });
   return show(row, await portsOf(parts.db, project));
@@ -88,12 +88,12 @@ export async function detachDomain(
     async change(tx) {
       const gone = await tx.delete(domains).where(ofProject).returning({ id: domains.id });
       if (gone.length === 0) throw notFound();
-      await writeAudit(tx, principal, { action: "domain.detached", resource, fields: [row.hostname] });
+      await writeAudit(tx, principal, { action: "domain.detached", resource, fields: ["hostname"] });
     },
     async revert(tx) {
       await lockHostnames(tx);
       await tx.insert(domains).values(row).onConflictDoNothing();
-      await writeAudit(tx, principal, { action: "domain.detach_undone", resource, fields: [row.hostname] });
+      await writeAudit(tx, principal, { action: "domain.detach_undone", resource, fields: ["hostname"] });
     },
   });
 }

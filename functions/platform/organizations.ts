@@ -1,5 +1,5 @@
 /** The organizations that the caller's credential belongs to: a token has exactly one. */
-import { and, eq } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
 import { organizations } from "../../shared/db/schema.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
@@ -12,7 +12,7 @@ export async function listOrganizations(
   const rows = await db
     .select({ id: organizations.id, name: organizations.name, createdAt: organizations.createdAt })
     .from(organizations)
-    .where(and(eq(organizations.id, principal.organizationId)));
+    .where(eq(organizations.id, principal.organizationId));
   const behind = rows.filter((row) => page.cursor === undefined || row.id < page.cursor);
   return {
     data: behind.map((row) => ({ ...row, role: principal.role, createdAt: row.createdAt.toISOString() })),

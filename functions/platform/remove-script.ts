@@ -1,7 +1,8 @@
 /**
  * Removes from a server what was made for one project: containers, networks and images that carry its label, and
- * nothing else. Volumes stay; a container is removed without `-v`. Says `gone` only after looking again.
+ * nothing else, and its folder. Volumes stay; a container is removed without `-v`. Says `gone` only after looking again.
  */
+
 export const removeScript = `
 project=$1
 command -v docker >/dev/null || { echo gone; exit 0; }
@@ -16,5 +17,6 @@ networks=$(by_label network ls --quiet) || exit 1
 [ -z "$networks" ] || docker network rm $networks >/dev/null || exit 1
 images=$(by_label image ls --quiet | sort -u)
 [ -z "$images" ] || docker image rm --force $images >/dev/null 2>&1
+rm -rf -- "/var/lib/slipway/projects/$project"
 [ -z "$(containers)" ] && echo gone
 `;

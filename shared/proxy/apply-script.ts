@@ -3,8 +3,9 @@
  * server has, hands the configuration to the proxy, and keeps it for the next boot only after the proxy took it. All
  * that varies arrives as arguments and on standard input. Rejected: writing the file first (a configuration that the
  * proxy refuses would be served after the next reboot).
+ * Clients are told 100 ms before to open new connections (see `announce` in configuration.ts): no request is lost.
  */
-import { adminSocket } from "./configuration.ts";
+import { adminSocket, announceFile } from "./configuration.ts";
 
 /** Everything about the proxy on a server. Readable by the proxy's own user, writable by root only. */
 export const proxyDirectory = "/var/lib/slipway/caddy";
@@ -18,7 +19,7 @@ export type ApplyVerdict = "applied" | "superseded" | "foreign" | "busy" | "down
  */
 export const applyScript = `
 umask 022
-revision=$1 server=$2 dir=${proxyDirectory} socket=${adminSocket}
+revision=$1 server=$2 dir=${proxyDirectory} socket=${adminSocket} announce=${announceFile}
 number() { case $1 in ''|*[!0-9]*) echo 0 ;; *) echo "$1" ;; esac; }
 mkdir -p "$dir" && chmod 711 /var/lib/slipway && exec 8>"$dir/lock" || exit 1
 flock -w 10 8 || { echo busy; exit 0; }
@@ -26,9 +27,13 @@ owner=$(cat "$dir/owner" 2>/dev/null)
 [ -n "$owner" ] || { echo down; exit 0; }
 [ "$owner" = "$server" ] || { echo foreign; exit 0; }
 stored=$(number "$(cat "$dir/revision" 2>/dev/null)")
-[ "$stored" -le "$revision" ] || { echo superseded; exit 0; }
+[ "$stored" -le "$revision" ] || { echo "superseded $stored"; exit 0; }
 [ -S "$socket" ] && command -v curl >/dev/null || { echo down; exit 0; }
 cat >"$dir/caddy.json.next" || exit 1
+if ! cmp -s "$dir/caddy.json.next" "$dir/caddy.json"; then
+  trap 'rm -f "$announce"' EXIT
+  : >"$announce" && sleep 0.1
+fi
 code=$(curl -sS --max-time 10 --unix-socket "$socket" -o "$dir/reply" -w '%{http_code}' \\
   -H 'Content-Type: application/json' --data-binary "@$dir/caddy.json.next" http://localhost/load 2>/dev/null)
 curl_status=$?

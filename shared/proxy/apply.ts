@@ -7,13 +7,13 @@
 import { eq, sql } from "drizzle-orm";
 import type { Database, Transaction } from "../db/database.ts";
 import { servers } from "../db/schema.ts";
-import { type SecretOpener, type ServerRow, serverTarget } from "../db/server-target.ts";
-import { notFound, Refusal } from "../domain/refusal.ts";
+import type { SecretOpener } from "../db/server-target.ts";
+import { notFound } from "../domain/refusal.ts";
 import { type Shell, ShellFailure } from "../ports/shell.ts";
-import { type Fence, FencedOut, fencedStep } from "../shell/fence.ts";
-import { type ApplyVerdict, applyScript } from "./apply-script.ts";
-import { type Json, proxyConfiguration } from "./configuration.ts";
+import { type Fence, FencedOut } from "../shell/fence.ts";
+import { proxyConfiguration } from "./configuration.ts";
 import { desiredRoutes } from "./desired-state.ts";
+import { type Prepared, sendConfiguration, sendMs } from "./send-configuration.ts";
 
 export interface ProxyParts {
   db: Database;
@@ -56,21 +56,16 @@ export async function applyProxy(parts: ProxyParts, request: ProxyRequest): Prom
   }
 }
 
-interface Prepared {
-  server: ServerRow;
-  revision: number;
-  configuration: Json;
-}
-
 async function prepare(
   parts: ProxyParts,
   request: ProxyRequest,
   change: ProxyRequest["change"],
+  aboveRevision = 0,
 ): Promise<Prepared> {
   const transaction = request.transaction ?? ((work) => parts.db.transaction(work));
   let prepared: Prepared | undefined;
   await transaction(async (tx) => {
-    prepared = await changeRoutes(parts, tx, request.serverId, change);
+    prepared = await changeRoutes(parts, tx, request.serverId, change, aboveRevision);
   });
   if (prepared === undefined) throw new Error("The transaction did not run its work");
   return prepared;
@@ -82,10 +77,11 @@ async function changeRoutes(
   tx: Transaction,
   serverId: string,
   change: ProxyRequest["change"],
+  aboveRevision: number,
 ): Promise<Prepared> {
   const [server] = await tx
     .update(servers)
-    .set({ proxyRevision: sql`${servers.proxyRevision} + 1` })
+    .set({ proxyRevision: sql`greatest(${servers.proxyRevision}, ${aboveRevision}) + 1` })
     .where(eq(servers.id, serverId))
     .returning();
   if (server === undefined) throw notFound();
@@ -95,74 +91,31 @@ async function changeRoutes(
   return { server, revision: server.proxyRevision, configuration: proxyConfiguration(routes, options) };
 }
 
-/** Sending the same revision twice does no harm, so a lost answer is asked for once more. */
+/**
+ * A server with a newer revision than the database counts has outlived it: the database was restored from a backup.
+ * Then the count goes on above the server's, or every later change would be taken for an old one, silently.
+ */
 async function deliver(parts: ProxyParts, prepared: Prepared, request: ProxyRequest): Promise<ProxyOutcome> {
+  const stored = await sendOrAskAgain(parts, prepared, request);
+  if (stored <= prepared.revision) return { revision: prepared.revision, applied: true };
+  const [row] = await parts.db
+    .select({ revision: servers.proxyRevision })
+    .from(servers)
+    .where(eq(servers.id, request.serverId));
+  if (row === undefined || stored <= row.revision) return { revision: prepared.revision, applied: false };
+  const above = await prepare(parts, request, undefined, stored);
+  const revision = await sendOrAskAgain(parts, above, request);
+  return { revision: above.revision, applied: revision === above.revision };
+}
+
+/** Sending the same revision twice does no harm, so a lost answer is asked for once more. */
+async function sendOrAskAgain(parts: ProxyParts, prepared: Prepared, request: ProxyRequest): Promise<number> {
   try {
-    return await send(parts, prepared, request);
+    return await sendConfiguration(parts, prepared, request);
   } catch (error) {
     if (!(error instanceof ShellFailure) || error.reason !== "connection_lost") throw error;
-    return await send(parts, prepared, request);
+    return await sendConfiguration(parts, prepared, request);
   }
-}
-
-const sendMs = 25_000;
-
-async function send(parts: ProxyParts, prepared: Prepared, request: ProxyRequest): Promise<ProxyOutcome> {
-  const { server, revision, configuration } = prepared;
-  const target = serverTarget(server, parts.sealer);
-  const args = [String(revision), server.id];
-  const how = {
-    stdin: JSON.stringify(configuration),
-    deadlineMs: sendMs,
-    ...(request.signal === undefined ? {} : { signal: request.signal }),
-  };
-  const result =
-    request.fence === undefined
-      ? await parts.shell.run(target, {
-          argv: ["sh", "-c", applyScript, "slipway-proxy", ...args],
-          asRoot: true,
-          ...how,
-        })
-      : await fencedStep(parts.shell, target, { ...request.fence, script: applyScript, args, ...how });
-  const [verdict, ...rest] = result.stdout.split("\n");
-  switch (verdict as ApplyVerdict) {
-    case "applied":
-      return { revision, applied: true };
-    case "superseded":
-      return { revision, applied: false };
-    case "foreign":
-      throw new Refusal(
-        "upstream",
-        "proxy_foreign",
-        "This machine's proxy belongs to another Slipway, or to another entry for it. A bootstrap takes it over.",
-      );
-    case "busy":
-      throw new Refusal(
-        "upstream",
-        "proxy_busy",
-        "The server's proxy is being changed by someone else; try again.",
-      );
-    case "down":
-      throw new Refusal(
-        "upstream",
-        "proxy_down",
-        "The proxy on the server does not answer. Run the server's bootstrap, which installs and starts it.",
-      );
-    case "refused":
-      throw refused(rest.join(" "));
-    default:
-      throw new Refusal("upstream", "proxy_failed", "The proxy could not be configured on the server.", {
-        cause: new Error(`exit ${result.code}: ${result.stderr.slice(0, 500)}`),
-      });
-  }
-}
-
-function refused(reply: string): Refusal {
-  const said = reply
-    .replace(/\p{Cc}+/gu, " ")
-    .trim()
-    .slice(0, 300);
-  return new Refusal("upstream", "proxy_refused", `The server's proxy refused the new routes: ${said}`);
 }
 
 /**
@@ -178,7 +131,9 @@ async function takeBack(
   const prepared = await prepare(parts, request, revert);
   const outcomeUnknown = reason instanceof ShellFailure && !neverRan.has(reason.reason);
   if (outcomeUnknown)
-    await Promise.allSettled([send(parts, prepared, { ...request, signal: AbortSignal.timeout(sendMs) })]);
+    await Promise.allSettled([
+      sendConfiguration(parts, prepared, { ...request, signal: AbortSignal.timeout(sendMs) }),
+    ]);
 }
 
 const neverRan: ReadonlySet<string> = new Set(["unreachable", "host_key_changed", "authentication", "sudo"]);

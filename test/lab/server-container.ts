@@ -18,6 +18,7 @@ export interface ServerContainer {
 }
 
 const bootDeadlineMs = 60_000;
+const migrateRequests = "/proc/sys/net/ipv4/tcp_migrate_req";
 
 export function serverRunArguments(server: ServerContainer): string[] {
   const ports = Object.entries(server.ports ?? {}).flatMap(([inside, outside]) => [
@@ -31,6 +32,8 @@ export function serverRunArguments(server: ServerContainer): string[] {
     ...["--tmpfs", "/run", "--tmpfs", "/run/lock", "--tmpfs", "/tmp:exec"],
     ...["-v", "/sys/fs/cgroup:/sys/fs/cgroup:rw", "--cgroupns=host"],
     ...["-v", `${server.volume}:/var/lib/docker`, "-e", "container=docker"],
+    // A container may not set it itself; on a real server the proxy's unit does (see the bootstrap).
+    ...(existsSync(migrateRequests) ? ["--sysctl", "net.ipv4.tcp_migrate_req=1"] : []),
     ...["-e", `LAB_NAMESERVERS=${readNameservers().join(" ")}`],
     ...(server.network === undefined ? [] : ["--network", server.network]),
     ...ports,

@@ -7,7 +7,10 @@
 import { proxyDirectory } from "../../../shared/proxy/apply-script.ts";
 import { adminSocket, proxyConfiguration } from "../../../shared/proxy/configuration.ts";
 
-/** Our own unit beside the distribution's, which serves its Caddyfile. Readable in `systemctl status`. */
+/**
+ * Our own unit beside the distribution's, which serves its Caddyfile. Caddy opens new sockets at each load and closes the
+ * old ones; without tcp_migrate_req (Linux 5.14) the connections that wait in them are reset: 1 % under load in a test.
+ */
 const unit = `[Unit]
 Description=Slipway proxy: serves what the platform has told this server to serve
 After=network-online.target
@@ -20,6 +23,7 @@ User=caddy
 Group=caddy
 UMask=0077
 RuntimeDirectory=slipway
+ExecStartPre=-+/bin/sh -c 'echo 1 >/proc/sys/net/ipv4/tcp_migrate_req'
 Environment=XDG_DATA_HOME=${proxyDirectory}/data XDG_CONFIG_HOME=${proxyDirectory}/data
 ExecStart=/usr/bin/caddy run --config ${proxyDirectory}/caddy.json
 TimeoutStopSec=10s

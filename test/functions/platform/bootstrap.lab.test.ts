@@ -8,6 +8,8 @@ import { servers } from "../../../shared/db/schema.ts";
 import { createRunner, type Runner } from "../../../shared/operations/runner.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import { applyProxy } from "../../../shared/proxy/apply.ts";
+import { proxyConfiguration } from "../../../shared/proxy/configuration.ts";
+import { sendConfiguration } from "../../../shared/proxy/send-configuration.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import type { LabServer } from "../../lab/server.ts";
 import { silentLog } from "../../silent-log.ts";
@@ -39,19 +41,7 @@ describeWithLab("bootstrapping a bare server", ({ startServer }) => {
     shell = createSsh2Shell();
     platform = await openTestPlatform({ shell });
     acme = await platform.organization();
-    const kind = createBootstrapKind({ ...platform.proxy, clock: wallClock, log: silentLog });
-    const { db, listener } = platform;
-    const clock = monotonicClock;
-    runner = createRunner({
-      db,
-      listener,
-      kinds: [kind],
-      owner: "test",
-      concurrency: 2,
-      clock,
-      log: silentLog,
-    });
-    runner.start();
+    runner = newRunner();
     serverId = await add();
   });
   afterAll(async () => {
@@ -61,6 +51,14 @@ describeWithLab("bootstrapping a bare server", ({ startServer }) => {
     await server?.remove();
   });
 
+  const newRunner = () => {
+    const kind = createBootstrapKind({ ...platform.proxy, clock: wallClock, log: silentLog });
+    const { db, listener } = platform;
+    const limits = { owner: "test", concurrency: 2, clock: monotonicClock, log: silentLog };
+    const made = createRunner({ db, listener, kinds: [kind], ...limits });
+    made.start();
+    return made;
+  };
   const add = () => {
     const { host, port, hostKey, privateKey } = server;
     return addServer(acme.call, { host, port, hostKey, auth: { kind: "key", privateKey } });
@@ -108,13 +106,20 @@ describeWithLab("bootstrapping a bare server", ({ startServer }) => {
     await server.read(["systemctl", "stop", "squatter"]);
   });
 
-  it("installs what is missing and ends ready, while a second caller follows the same run", async () => {
-    const [first, second] = await Promise.all([bootstrap(), bootstrap()]);
+  it("installs what is missing, for two callers as one run, also when its owner changes on the way", async () => {
+    const following = Promise.all([bootstrap(), bootstrap()]);
+    const unpacked = () => server.exec(["sh", "-c", "ls /usr/bin/git"]).then(({ code }) => code);
+    await expect.poll(unpacked, { timeout: 120_000 }).toBe(0);
+    await runner.stop();
+    runner = newRunner();
+    const [first, second] = await following;
     expect(first.at(-1)).toEqual({ event: "complete", data: { status: "ready", error: null } });
     expect(second).toEqual(first);
     const phases = first.filter(({ event, data }) => event === "phase" && data.state === "done");
     expect(phases.map(({ data }) => data.phase)).toEqual(["prepare", "install", "engine", "proxy", "check"]);
-    expect(lines(first).join("\n")).toContain("Setting up caddy");
+    const setUps = lines(first).filter((line) => line.startsWith("Setting up "));
+    expect(setUps.some((line) => line.includes("caddy"))).toBe(true);
+    expect(new Set(setUps).size).toBe(setUps.length);
     const { body } = await acme.call("POST", `/api/servers/${serverId}/check`);
     expect(body.data).toMatchObject({
       ok: true,
@@ -168,17 +173,38 @@ describeWithLab("bootstrapping a bare server", ({ startServer }) => {
   });
 
   it("refuses an older configuration, and one from another entry for this machine", async () => {
-    const set = (proxyRevision: number) =>
-      platform.db.update(servers).set({ proxyRevision }).where(eq(servers.id, serverId));
     const [row] = await platform.db.select().from(servers).where(eq(servers.id, serverId));
-    await set(0);
-    expect((await applyProxy(platform.proxy, { serverId })).applied).toBe(false);
-    await set(row?.proxyRevision ?? 0);
+    if (row === undefined) throw new Error("no such server");
+    const configuration = proxyConfiguration([]);
+    const older = { server: row, revision: row.proxyRevision - 1, configuration };
+    expect(await sendConfiguration(platform.proxy, older, {})).toBe(row.proxyRevision);
     const other = await add();
     await expect(applyProxy(platform.proxy, { serverId: other })).rejects.toMatchObject({
       code: "proxy_foreign",
     });
     expect((await visit("shop.apps.test")).text).toContain("hello");
+  });
+
+  it("loses no request while routes change, with connections kept and with new ones", async () => {
+    const load = `for keep in "" "Connection: close"; do
+      for worker in 1 2 3 4; do
+        ( n=0; while [ -e /run/load ]; do
+            curl -s -m 5 -o /dev/null -w '%{http_code}\\n' -H 'Host: shop.apps.test' -H "$keep" 'http://127.0.0.1/[1-40]' || echo lost
+          done ) &
+      done
+    done; wait`;
+    await server.read(["touch", "/run/load"]);
+    const loading = server.read(["sh", "-c", load], { deadlineMs: 60_000 });
+    for (let change = 0; change < 6; change++) {
+      const { body } = await acme.call("POST", `/api/projects/${projectId}/domains`, {
+        hostname: "load.test",
+      });
+      await acme.call("DELETE", `/api/projects/${projectId}/domains/${body.data.id}`);
+    }
+    await server.read(["rm", "/run/load"]);
+    const answers = (await loading).split("\n");
+    expect(answers.length).toBeGreaterThan(500);
+    expect(answers.filter((answer) => answer !== "200")).toEqual([]);
   });
 
   it("serves the last configuration after a reboot", async () => {

@@ -42,10 +42,11 @@ describe("deleting a project", () => {
 
   it("takes the route away, then what is labelled, then the secrets, and frees names and port", async () => {
     const deployment = await addDeployment(platform.db, projectId, 21_001);
-    platform.shell.answer({ stdout: "applied\n" }, { stdout: "gone\n" });
+    platform.shell.answer({ stdout: "applied\n" }, {}, { stdout: "gone\n" });
     expect((await remove()).status).toBe(200);
-    const [proxy, removal] = platform.shell.commands;
+    const [proxy, fence, removal] = platform.shell.commands;
     expect(String(proxy?.command.stdin)).not.toContain("21001");
+    expect(fence?.command.argv.at(-3)).toBe(`/var/lib/slipway/fences/${projectId}`);
     expect(removal?.command.argv.slice(-1)).toEqual([projectId]);
     expect(await platform.db.$count(projectEnv, eq(projectEnv.projectId, projectId))).toBe(0);
     expect(await platform.db.$count(domains, eq(domains.projectId, projectId))).toBe(0);
@@ -75,7 +76,7 @@ describe("deleting a project", () => {
 
   it("puts the route back when the containers could not be removed", async () => {
     await addDeployment(platform.db, projectId, 21_004);
-    platform.shell.answer({ stdout: "applied\n" }, { code: 1, stderr: "no" }, { stdout: "applied\n" });
+    platform.shell.answer({ stdout: "applied\n" }, {}, { code: 1, stderr: "no" }, { stdout: "applied\n" });
     const refused = await remove();
     expect([refused.status, refused.body.code]).toEqual([502, "remove_failed"]);
     expect(String(platform.shell.commands.at(-1)?.command.stdin)).toContain("21004");

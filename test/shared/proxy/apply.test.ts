@@ -2,7 +2,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { projects, servers } from "../../../shared/db/schema.ts";
-import { ShellFailure } from "../../../shared/ports/shell.ts";
+import { type Shell, ShellFailure } from "../../../shared/ports/shell.ts";
 import { applyProxy, type ProxyParts } from "../../../shared/proxy/apply.ts";
 import { switchRoute } from "../../../shared/proxy/switch-route.ts";
 import {
@@ -79,9 +79,36 @@ describe("switching the route of a project", () => {
   });
 
   it("takes a newer configuration on the server for its own, since it holds the change", async () => {
-    platform.shell.answer({ stdout: "superseded\n" });
-    expect((await switchRoute(parts, { serverId, projectId, deploymentId: second })).applied).toBe(false);
+    // Another change of the same server overtakes this one on the way.
+    const { run } = platform.shell.port;
+    const overtaken: Shell = {
+      ...platform.shell.port,
+      run: async (target, command) => {
+        await applyProxy(parts, { serverId });
+        platform.shell.answer({ stdout: "superseded 2\n" });
+        return run(target, command);
+      },
+    };
+    const switched = switchRoute(
+      { ...parts, shell: overtaken },
+      { serverId, projectId, deploymentId: second },
+    );
+    expect(await switched).toEqual({ revision: 1, applied: false });
     expect(await active()).toBe(second);
+    expect(sent(0)).toContain(`127.0.0.1:${port}`);
+  });
+
+  it("counts on above a server that has outlived a restored database", async () => {
+    platform.shell.answer({ stdout: "superseded 700\n" }, { stdout: "applied\n" });
+    const switched = switchRoute(parts, { serverId, projectId, deploymentId: second });
+    expect(await switched).toEqual({ revision: 701, applied: true });
+    expect(await revision()).toBe(701);
+  });
+
+  it("takes no number from a server that the database could not hold", async () => {
+    platform.shell.answer({ stdout: "superseded 99999999999999999999\n" });
+    const switched = switchRoute(parts, { serverId, projectId, deploymentId: second });
+    await expect(switched).rejects.toMatchObject({ code: "proxy_failed" });
   });
 
   it("changes nothing when the transaction that fences it refuses", async () => {

@@ -12,6 +12,16 @@ const notDeployed = {
     },
   ],
 };
+const announce = {
+  match: [
+    {
+      vars: { "{http.request.proto}": ["HTTP/1.0", "HTTP/1.1"] },
+      file: { root: "/run/slipway", try_files: ["/changing"] },
+      not: [{ header: { Upgrade: ["*"] } }],
+    },
+  ],
+  handle: [{ handler: "headers", response: { set: { Connection: ["close"] } } }],
+};
 const admin = {
   listen: "unix//run/slipway/caddy-admin.sock",
   origins: ["localhost"],
@@ -36,7 +46,7 @@ describe("the proxy's configuration", () => {
               listen: [":80"],
               protocols: ["h1", "h2"],
               automatic_https: { disable: true },
-              routes: [notDeployed],
+              routes: [announce, notDeployed],
             },
           },
         },
@@ -71,6 +81,7 @@ describe("the proxy's configuration", () => {
             protocols: ["h1", "h2"],
             automatic_https: { disable: true },
             routes: [
+              announce,
               { match: [{ host: ["api.test"] }], handle: [rewrite, toApp(20_000)], terminal: true },
               { match: [{ host: ["shop.localhost"] }], handle: [toApp(20_000)], terminal: true },
               {
@@ -86,6 +97,7 @@ describe("the proxy's configuration", () => {
             protocols: ["h1", "h2"],
             automatic_https: { disable_redirects: true },
             routes: [
+              announce,
               {
                 match: [{ host: ["old.example.com"] }],
                 handle: [redirect("https://shop.example.com{http.request.uri}")],
