@@ -1,7 +1,9 @@
 /** The main job by command alone, on the whole platform and a real server: the counterpart of the scripted one. */
 import { writeFile } from "node:fs/promises";
+import { get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { readConfiguration } from "../../functions/configuration.ts";
 import { type OneProcess, startInOneProcess } from "../../functions/one-process.ts";
@@ -27,6 +29,7 @@ describeWithLab("the CLI on a real server", ({ server, git }) => {
     platform = await startInOneProcess({
       configuration: { ...readConfiguration({ DATABASE_URL: database.url }, surroundings), port: 0 },
       databaseUrl: database.url,
+      aloneOnDatabase: true,
       secrets: await loadInstanceSecrets(folder),
       version: "0.0.0-test",
       log: silentLog,
@@ -101,9 +104,14 @@ describeWithLab("the CLI on a real server", ({ server, git }) => {
     return JSON.parse(stdout);
   }
 
-  async function answer(url: string): Promise<string> {
-    const { host } = new URL(url);
-    const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { host } });
-    return await response.text();
+  /** `fetch` sets the Host header itself, and `.localhost` names need not resolve. */
+  function answer(url: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const { host } = new URL(url);
+      const asked = get({ host: "127.0.0.1", port, headers: { host }, timeout: 10_000 }, (response) => {
+        text(response).then(resolve, reject);
+      });
+      asked.on("timeout", () => asked.destroy(new Error("no answer within 10 s"))).on("error", reject);
+    });
   }
 });
