@@ -4,6 +4,7 @@
  * of sessions (lost unnoticed behind a pooler) and the clock of the process (two machines never agree).
  */
 import { sql } from "drizzle-orm";
+import { DrizzleQueryError } from "drizzle-orm/errors";
 import type { Database, Queryable, Transaction } from "../db/database.ts";
 import { limits } from "../domain/limits.ts";
 import { channels } from "./channels.ts";
@@ -44,7 +45,19 @@ export interface ClaimRequest {
 }
 
 /** Claims the operation, or the newer one that supersedes it. */
-export async function claim(db: Database, { kinds, id, owner, start }: ClaimRequest): Promise<ClaimAnswer> {
+export async function claim(db: Database, request: ClaimRequest): Promise<ClaimAnswer> {
+  try {
+    return await settleAndTake(db, request);
+  } catch (error) {
+    // Another of the same subject is in flight: the index has the last word, whatever was decided before.
+    if (error instanceof DrizzleQueryError && isViolationOf(error.cause, "operations_one_in_flight")) {
+      return { claimed: null, why: "busy" };
+    }
+    throw error;
+  }
+}
+
+async function settleAndTake(db: Database, { kinds, id, owner, start }: ClaimRequest): Promise<ClaimAnswer> {
   return await db.transaction(async (tx) => {
     const row = await orderOfSubject(tx, id);
     const kind = row === null ? undefined : kinds.get(row.kind);
@@ -57,6 +70,10 @@ export async function claim(db: Database, { kinds, id, owner, start }: ClaimRequ
     const claimed = decision.start && start ? await take(tx, decision.start.id, owner) : null;
     return { claimed, why: open.some((operation) => operation.id === id) ? "busy" : "gone" };
   });
+}
+
+function isViolationOf(cause: unknown, constraint: string): boolean {
+  return cause instanceof Error && "constraint" in cause && cause.constraint === constraint;
 }
 
 async function supersede(tx: Transaction, kind: AnyOperationKind, subjectId: string, decision: Decision) {

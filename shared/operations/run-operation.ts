@@ -61,10 +61,12 @@ export function runOperation(options: RunOptions): RunningOperation {
     try {
       await conclude({ ...options, log, held, life: life.signal, cancelled: cancelled.signal });
     } catch (error) {
-      if (!life.signal.aborted && !isDatabaseAway(error, "database")) {
+      if (life.signal.aborted || isDatabaseAway(error, "anywhere")) {
+        await giveBack(options, log, planned);
+      } else {
+        // Not given back: the lease runs out first, so that a bug is no hot loop.
         log.error({ error }, "an operation could not be brought to its end");
       }
-      await giveBack(options, log, planned, life.signal);
     } finally {
       keeper.stop();
     }
@@ -196,12 +198,12 @@ function explained(kind: AnyOperationKind, error: unknown, log: Log): OperationE
 }
 
 /** Tries as long as the lease may last; afterwards it has ended by itself. */
-async function giveBack({ db, clock, claimed }: RunOptions, log: Log, planned: boolean, life: AbortSignal) {
+async function giveBack({ db, clock, claimed }: RunOptions, log: Log, planned: boolean): Promise<void> {
   for (let waitMs = 100; waitMs < limits.leaseMs; waitMs *= 2) {
     try {
       return await release(db, claimed.id, claimed.leaseToken, planned);
     } catch (error) {
-      log.warn({ error, lost: life.aborted }, "a lease could not be given back yet");
+      log.warn({ error }, "a lease could not be given back yet");
       await clock.sleep(waitMs);
     }
   }

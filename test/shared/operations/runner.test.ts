@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { monotonicClock } from "../../../shared/adapters/clocks.ts";
 import { LeaseLost } from "../../../shared/operations/definition.ts";
 import { recordingLog } from "../../silent-log.ts";
 import { begin, type DemoContext, demoKind } from "./demo-kind.ts";
@@ -396,6 +397,7 @@ test("an operation that no owner gets anywhere with is undone and failed as aban
   while (!(await stage.row(id)).final) {
     await runner.handle(id);
     await runner.idle();
+    await stage.expireLease(id);
   }
   expect(stories).toEqual([1, 2, 3, 4, 5]);
   expect(undone).toEqual([6]);
@@ -422,7 +424,44 @@ test("an owner that dies while it undoes is followed by one that goes on undoing
   while (!(await stage.row(id)).final) {
     await runner.handle(id);
     await runner.idle();
+    await stage.expireLease(id);
   }
   expect(order).toEqual(["run", "undo", "undo"]);
   expect(await stage.row(id)).toMatchObject({ state: "failed", error: { code: "broken", message: "broke" } });
+});
+
+test("a database that is away for a moment costs an attempt, not the operation", async () => {
+  let away = false;
+  const db = new Proxy(stage.db, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key);
+      return away && key === "execute"
+        ? () => Promise.reject(new Error("Connection terminated unexpectedly"))
+        : value;
+    },
+  });
+  const undone: string[] = [];
+  const kind = demoKind({
+    kind: "blip",
+    run: async (context) => {
+      await begin(context);
+      if (context.attempt === 1) {
+        away = true;
+        setImmediate(() => {
+          away = false;
+        });
+        await context.append([{ type: "log", data: { line: "lost" } }]);
+      }
+      await context.transition("finish");
+    },
+    undo: async () => {
+      undone.push("undone");
+    },
+  });
+  const runner = stage.runner({ kinds: [kind], db, clock: monotonicClock });
+  runner.start();
+  const id = await stage.create({ kind: "blip" });
+  await stage.over(id);
+  expect(await stage.row(id)).toMatchObject({ state: "done", attempts: 2 });
+  expect(undone).toEqual([]);
 });
