@@ -1,5 +1,5 @@
 /** `slipway project domain`: the host names under which a project answers. */
-import { createDomain, deleteDomain, listDomains } from "../shared/contract/projects.ts";
+import { createDomain, deleteDomain, listDomains } from "../shared/contract/domains.ts";
 import { type Api, everything } from "./api/connect.ts";
 import { findProject, only } from "./api/find.ts";
 import type { Define } from "./frame/command-table.ts";

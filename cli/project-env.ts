@@ -4,7 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
-import { getEnv, putEnv } from "../shared/contract/projects.ts";
+import { getEnv, putEnv } from "../shared/contract/project-env.ts";
 import { findProject } from "./api/find.ts";
 import type { Define } from "./frame/command-table.ts";
 import type { Context } from "./frame/context.ts";

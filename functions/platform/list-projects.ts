@@ -1,5 +1,7 @@
-import { and, desc, eq, inArray, isNull } from "drizzle-orm";
+/** The projects that a caller may see, newest first. */
+import { and, desc, eq, isNull } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
+import { seenProjects } from "../../shared/db/narrowing.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
 import { projects } from "../../shared/db/schema.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
@@ -18,7 +20,7 @@ export async function listProjects(
       and(
         eq(projects.organizationId, principal.organizationId),
         isNull(projects.deletedAt),
-        principal.projectIds === null ? undefined : inArray(projects.id, principal.projectIds),
+        seenProjects(principal),
         behindCursor(projects.id, page),
       ),
     )

@@ -1,5 +1,7 @@
-import { and, desc, eq, inArray, isNull } from "drizzle-orm";
+/** The servers that a caller may see, newest first. */
+import { and, desc, eq, isNull } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
+import { seenServers } from "../../shared/db/narrowing.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
 import { servers } from "../../shared/db/schema.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
@@ -13,7 +15,7 @@ export async function listServers(db: Queryable, principal: Principal, page: Pag
       and(
         eq(servers.organizationId, principal.organizationId),
         isNull(servers.deletedAt),
-        principal.serverIds === null ? undefined : inArray(servers.id, principal.serverIds),
+        seenServers(principal),
         behindCursor(servers.id, page),
       ),
     )

@@ -1,3 +1,6 @@
+/** The routes of projects: their settings, environment, hook and host names. */
+import * as domains from "../../shared/contract/domains.ts";
+import * as projectEnv from "../../shared/contract/project-env.ts";
 import * as contract from "../../shared/contract/projects.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import type { ModuleApp } from "../../shared/http/module-app.ts";
@@ -35,10 +38,10 @@ export function addProjectRoutes(app: ModuleApp, parts: PlatformParts): void {
     return c.json(success, 200);
   });
 
-  app.openapi(contract.getEnv, async (c) =>
+  app.openapi(projectEnv.getEnv, async (c) =>
     c.json({ data: await readEnv(db, c.get("principal"), c.req.valid("param").id) }, 200),
   );
-  app.openapi(contract.putEnv, async (c) => {
+  app.openapi(projectEnv.putEnv, async (c) => {
     const { id } = c.req.valid("param");
     return c.json({ data: await changeEnv(parts, c.get("principal"), id, c.req.valid("json")) }, 200);
   });
@@ -55,15 +58,15 @@ export function addProjectRoutes(app: ModuleApp, parts: PlatformParts): void {
     return c.json(success, 200);
   });
 
-  app.openapi(contract.listDomains, async (c) => {
+  app.openapi(domains.listDomains, async (c) => {
     const { id } = c.req.valid("param");
     return c.json(await listDomains(db, c.get("principal"), id, c.req.valid("query")), 200);
   });
-  app.openapi(contract.createDomain, async (c) => {
+  app.openapi(domains.createDomain, async (c) => {
     const { id } = c.req.valid("param");
     return c.json({ data: await attachDomain(parts, c.get("principal"), id, c.req.valid("json")) }, 201);
   });
-  app.openapi(contract.deleteDomain, async (c) => {
+  app.openapi(domains.deleteDomain, async (c) => {
     const { id, domainId } = c.req.valid("param");
     await detachDomain(parts, c.get("principal"), id, domainId);
     return c.json(success, 200);

@@ -12,9 +12,14 @@ export interface SshKeyPair {
   publicKey: string;
 }
 
+/** The library writes about one key in 400 in a form that it cannot read itself; such a one is thrown away. */
 export function generateSshKey(comment: string): SshKeyPair {
-  const pair = ssh2.utils.generateKeyPairSync("ed25519", { comment });
-  return { privateKey: pair.private, publicKey: pair.public };
+  for (;;) {
+    const pair = ssh2.utils.generateKeyPairSync("ed25519", { comment });
+    if (findKeyProblem(pair.private, undefined) === null) {
+      return { privateKey: pair.private, publicKey: pair.public };
+    }
+  }
 }
 
 export type SshKeyProblem = "unreadable" | "public" | "passphrase_missing" | "passphrase_wrong" | "too_slow";

@@ -1,13 +1,26 @@
 /** Every route there is. A route that is not listed here is not mounted. */
 import * as deployments from "./deployments.ts";
+import * as domains from "./domains.ts";
 import * as organizations from "./organizations.ts";
+import * as projectEnv from "./project-env.ts";
 import * as projects from "./projects.ts";
 import type { Route } from "./route.ts";
 import * as servers from "./servers.ts";
 import * as system from "./system.ts";
+import * as uploads from "./uploads.ts";
 import * as webhooks from "./webhooks.ts";
 
-export const allRoutes: readonly Route[] = [organizations, servers, projects, deployments, webhooks, system]
+export const allRoutes: readonly Route[] = [
+  organizations,
+  servers,
+  projects,
+  projectEnv,
+  domains,
+  deployments,
+  uploads,
+  webhooks,
+  system,
+]
   .flatMap((module) => Object.values(module) as unknown[])
   .filter(isRoute);
 

@@ -2,18 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { buildStrategies } from "../domain/deployment.ts";
 import { limits } from "../domain/limits.ts";
-import {
-  branch,
-  deleted,
-  hostname,
-  id,
-  idParameter,
-  name,
-  pageQuery,
-  port,
-  relativePath,
-  time,
-} from "./common.ts";
+import { branch, deleted, id, idParameter, name, pageQuery, port, relativePath, time } from "./common.ts";
 import { body, data, json, page, route } from "./route.ts";
 
 const repositoryPart = z
@@ -30,7 +19,7 @@ const cloneUrl = z
     return url !== null && url.username === "" && url.password === "" && !/[\p{Cc} ]/u.test(value);
   }, "must be an http or https URL without user name or password");
 
-export const projectSource = z.strictObject({
+const gitSource = z.strictObject({
   kind: z.literal("git"),
   provider: z.literal("git_host").default("git_host"),
   owner: repositoryPart,
@@ -38,6 +27,12 @@ export const projectSource = z.strictObject({
   branch: branch.optional().openapi({ description: "Default: the default branch of the repository" }),
   cloneUrl: cloneUrl.optional(),
 });
+
+const uploadSource = z
+  .strictObject({ kind: z.literal("upload") })
+  .openapi({ description: "A folder that is uploaded for each deployment" });
+
+export const projectSource = z.discriminatedUnion("kind", [gitSource, uploadSource]);
 
 /** Run by a shell inside the build or the container: code by design (see docs/security.md). */
 const command = z
@@ -181,54 +176,6 @@ export const deleteProject = route(
   },
 );
 
-const envKey = z
-  .string()
-  .max(limits.envKeyLength)
-  .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be letters, digits and underscores, not starting with a digit");
-
-const envEntry = z.object({ key: z.string(), fingerprint: z.string(), updatedAt: time }).openapi("EnvEntry");
-
-export const getEnv = route(
-  { module: "platform", permission: "project:read" },
-  {
-    method: "get",
-    path: "/api/projects/{id}/env",
-    summary: "Keys and fingerprints of the environment; values are never returned",
-    request: { params: idParameter },
-    responses: { 200: json("Entries, by key", data(z.array(envEntry))) },
-  },
-);
-
-export const putEnv = route(
-  { module: "platform", permission: "project:write" },
-  {
-    method: "put",
-    path: "/api/projects/{id}/env",
-    summary: "Change the environment; takes effect with the next deployment",
-    description: "`set` writes values, `unset` removes keys; keys named in neither stay as they are.",
-    request: {
-      params: idParameter,
-      body: body(
-        z.strictObject({
-          set: z
-            .record(
-              envKey,
-              z
-                .string()
-                .refine(
-                  (value) => new TextEncoder().encode(value).length <= limits.envValueBytes,
-                  `must be at most ${limits.envValueBytes} bytes`,
-                ),
-            )
-            .default({}),
-          unset: z.array(envKey).max(limits.envEntries).default([]),
-        }),
-      ),
-    },
-    responses: { 200: json("Entries, by key", data(z.array(envEntry))) },
-  },
-);
-
 export const linkProject = route(
   { module: "platform", permission: "project:write" },
   {
@@ -261,69 +208,5 @@ export const unlinkProject = route(
     summary: "Remove the project's webhook secret; deliveries signed with it no longer count",
     request: { params: idParameter },
     responses: { 200: json("Removed", deleted) },
-  },
-);
-
-const domain = z
-  .object({
-    id,
-    hostname: z.string(),
-    port: port.nullable(),
-    targetPath: z.string().nullable(),
-    redirectTo: z.string().nullable(),
-    url: z.string(),
-    createdAt: time,
-  })
-  .openapi("Domain");
-
-const targetPath = z
-  .string()
-  .max(500)
-  .regex(/^\/[A-Za-z0-9._~/-]*$/, "must start with / and hold letters, digits and ._~/-");
-
-export const listDomains = route(
-  { module: "platform", permission: "project:read" },
-  {
-    method: "get",
-    path: "/api/projects/{id}/domains",
-    summary: "Host names of the project",
-    request: { params: idParameter, query: pageQuery },
-    responses: { 200: json("Domains", page(domain)) },
-  },
-);
-
-export const createDomain = route(
-  { module: "platform", permission: "project:write" },
-  {
-    method: "post",
-    path: "/api/projects/{id}/domains",
-    summary: "Attach a host name; it answers at once when the project is live",
-    request: {
-      params: idParameter,
-      body: body(
-        z.strictObject({
-          hostname,
-          port: port.optional(),
-          targetPath: targetPath.optional(),
-          redirectTo: z
-            .url({ protocol: /^https?$/ })
-            .max(2_000)
-            .refine((value) => !/[\p{Cc} {}]/u.test(value), "must be a plain http or https URL")
-            .optional(),
-        }),
-      ),
-    },
-    responses: { 201: json("The domain", data(domain)) },
-  },
-);
-
-export const deleteDomain = route(
-  { module: "platform", permission: "project:write" },
-  {
-    method: "delete",
-    path: "/api/projects/{id}/domains/{domainId}",
-    summary: "Detach a host name",
-    request: { params: idParameter.extend({ domainId: id }) },
-    responses: { 200: json("Detached", deleted) },
   },
 );

@@ -1,6 +1,8 @@
 /** A body that holds for each route that takes one; a route without a sample fails the suite. */
 import * as deployments from "../../shared/contract/deployments.ts";
+import * as domains from "../../shared/contract/domains.ts";
 import * as organizations from "../../shared/contract/organizations.ts";
+import * as projectEnv from "../../shared/contract/project-env.ts";
 import * as projects from "../../shared/contract/projects.ts";
 import type { Route } from "../../shared/contract/route.ts";
 import * as servers from "../../shared/contract/servers.ts";
@@ -36,8 +38,8 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
     }),
   ],
   [projects.updateProject, () => ({ name: "Shop", rollbackWindow: 3 })],
-  [projects.putEnv, () => ({ set: { KEY: "value" }, unset: ["OTHER"] })],
-  [projects.createDomain, () => ({ hostname: "shop.test", targetPath: "/shop" })],
+  [projectEnv.putEnv, () => ({ set: { KEY: "value" }, unset: ["OTHER"] })],
+  [domains.createDomain, () => ({ hostname: "shop.test", targetPath: "/shop" })],
   [deployments.createDeployment, (has) => ({ projectId: has.projects, branch: "main" })],
   [deployments.redeploy, () => ({ useExistingCommit: true })],
   [deployments.pinDeployment, () => ({ pinned: true })],

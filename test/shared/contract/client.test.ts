@@ -4,6 +4,7 @@ import { type Served, serveEdge } from "../../../edge/node.ts";
 import { ApiError, ApiUnreachable, createClient } from "../../../shared/contract/client.ts";
 import * as deployments from "../../../shared/contract/deployments.ts";
 import { StreamCut } from "../../../shared/contract/event-stream.ts";
+import * as projectEnv from "../../../shared/contract/project-env.ts";
 import * as projects from "../../../shared/contract/projects.ts";
 import * as servers from "../../../shared/contract/servers.ts";
 import type { Forwarder } from "../../../shared/ports/forwarder.ts";
@@ -57,7 +58,7 @@ describe("a call", () => {
     >();
     expect(list).toEqual({ data: [], nextCursor: null });
     await client()
-      .call(projects.putEnv, { params: { id: "a b/ü" }, json: { set: { K: "v" } } })
+      .call(projectEnv.putEnv, { params: { id: "a b/ü" }, json: { set: { K: "v" } } })
       .catch(() => null);
     await client().call(projects.updateProject, { params: { id: "prj_1" }, json: { name: "x" } });
     expect(seen).toEqual([
