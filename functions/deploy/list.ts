@@ -1,5 +1,6 @@
 /** Deployments of the organization, newest first; those of projects that a narrowed token may see. */
 import type { Database } from "../../shared/db/database.ts";
+import { seenProjects } from "../../shared/db/narrowing.ts";
 import { type PageRequest, toPage } from "../../shared/db/page.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
@@ -12,7 +13,7 @@ export async function list(
   query: PageRequest & { projectId?: string | undefined },
 ) {
   if (query.projectId !== undefined) await load(db, principal, "project", query.projectId);
-  const { organizationId, projectIds } = principal;
-  const views = await listViews(db, { organizationId, projectIds, projectId: query.projectId }, query);
+  const only = { organizationId: principal.organizationId, projectId: query.projectId };
+  const views = await listViews(db, { ...only, seen: seenProjects(principal) }, query);
   return toPage(views, query, shape);
 }

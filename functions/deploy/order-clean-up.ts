@@ -27,7 +27,7 @@ export async function orderCleanUp(
  * A subject of its own beside the project: a subject has one operation in flight, and a push must not wait until an old
  * container has taken its ten seconds to stop.
  */
-export function cleanUpSubject(projectId: string): string {
+function cleanUpSubject(projectId: string): string {
   return `clean-up:${projectId}`;
 }
 

@@ -1,5 +1,5 @@
 /** Rows of deployments as this module reads and makes them. A deployment is two rows: its operation and what only it has. */
-import { and, desc, eq, inArray, isNotNull, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, isNotNull, type SQL, sql } from "drizzle-orm";
 import type { Queryable, Transaction } from "../../shared/db/database.ts";
 import { behindCursor, type PageRequest } from "../../shared/db/page.ts";
 import { deployments, operationEvents, operations, projects, servers } from "../../shared/db/schema.ts";
@@ -94,13 +94,13 @@ function viewsWhere(db: Queryable, where: SQL | undefined, limit: number) {
 /** One row more than a page, newest first. `only` comes from the tenancy door, never from a request. */
 export async function listViews(
   db: Queryable,
-  only: { organizationId: string; projectId?: string | undefined; projectIds: string[] | null },
+  only: { organizationId: string; projectId?: string | undefined; seen: SQL | undefined },
   page: PageRequest,
 ): Promise<DeploymentView[]> {
   const where = and(
     eq(deployments.organizationId, only.organizationId),
     only.projectId === undefined ? undefined : eq(deployments.projectId, only.projectId),
-    only.projectIds === null ? undefined : inArray(deployments.projectId, only.projectIds),
+    only.seen,
     behindCursor(deployments.id, page),
   );
   return viewsWhere(db, where, page.limit + 1);

@@ -8,8 +8,8 @@ import { deployments } from "../../../shared/db/schema.ts";
 import { rowsOf } from "../../../shared/operations/statements.ts";
 import { DeployFailure } from "../failure.ts";
 
-export const firstHostPort = 20_000;
-export const lastHostPort = 29_999;
+const firstHostPort = 20_000;
+const lastHostPort = 29_999;
 
 /** Gives the deployment the lowest free port that is not in use there either. Throws `DeployFailure("no_port_left")`. */
 export async function takeHostPort(

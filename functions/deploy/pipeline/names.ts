@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 
-export const rootDirectory = "/var/lib/slipway";
+const rootDirectory = "/var/lib/slipway";
 
 export interface Names {
   /** Bare repository of the project. */
@@ -40,7 +40,7 @@ export function namesOf(deployment: { id: string; projectId: string }): Names {
   };
 }
 
-export function tagOf(deploymentId: string): string {
+function tagOf(deploymentId: string): string {
   return deploymentId.toLowerCase();
 }
 

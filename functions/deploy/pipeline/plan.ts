@@ -26,8 +26,8 @@ export interface PlanOptions {
   environment: string | null;
 }
 
-export const nodeImage = "node:24-bookworm-slim";
-export const siteImage = "caddy:2";
+const nodeImage = "node:24-bookworm-slim";
+const siteImage = "caddy:2";
 const sitePort = 8080;
 
 export function planBuild(detected: Detected, options: PlanOptions): BuildPlan {

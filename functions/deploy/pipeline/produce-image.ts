@@ -26,8 +26,8 @@ export interface Produced {
 export async function produceImage(story: Story): Promise<Produced> {
   await fetchSource(story);
   const report = await lookAtSource(story);
+  await noteCommit(story, report);
   const plan = await makePlan(story, report);
-  await noteSource(story, report, plan);
   return build(story, report, plan);
 }
 
@@ -63,6 +63,14 @@ async function lookAtSource({ hand, names, config }: Story): Promise<SourceRepor
   return readInspection(seen.stdout);
 }
 
+/** Before the plan, so that a source that cannot be built still says which one it was. */
+async function noteCommit({ context, deployment }: Story, { commitSha, commitMessage }: SourceReport): Promise<void> {
+  if (deployment.commitSha === commitSha && deployment.commitMessage !== null) return;
+  await context.write(async (tx) => {
+    await tx.update(deployments).set({ commitSha, commitMessage }).where(eq(deployments.id, context.id));
+  });
+}
+
 async function makePlan({ parts, config, environment }: Story, report: SourceReport): Promise<BuildPlan> {
   const { buildStrategy: strategy, build: settings } = config;
   const needed = report.inspection.packageJson !== null && strategy !== "static" && strategy !== "dockerfile";
@@ -77,23 +85,12 @@ async function makePlan({ parts, config, environment }: Story, report: SourceRep
   });
 }
 
-/** One transaction: which commit it is, and that the build begins. */
-async function noteSource(story: Story, report: SourceReport, plan: BuildPlan): Promise<void> {
-  const { context, parts, deployment } = story;
-  const { commitSha, commitMessage } = report;
-  if (deployment.commitSha !== commitSha || deployment.commitMessage === null) {
-    await context.write(async (tx) => {
-      await tx.update(deployments).set({ commitSha, commitMessage }).where(eq(deployments.id, context.id));
-    });
-  }
+async function build(story: Story, report: SourceReport, plan: BuildPlan): Promise<Produced> {
+  const { context, parts, config, names, ids, hand, environment } = story;
+  const { buildkit, commitSha } = report;
   const say = `Building ${commitSha.slice(0, 12)}: ${plan.title}`;
   const turn = turnPhase(context.progress, { ended: "fetch", begun: "build", say }, parts.clock.nowMs());
   if (turn.events.length > 0) await context.append(turn.events, turn.progress);
-}
-
-async function build(story: Story, report: SourceReport, plan: BuildPlan): Promise<Produced> {
-  const { context, parts, config, names, ids, hand, environment } = story;
-  const { buildkit } = report;
   await hand.start({
     step: "build",
     script: buildScript,

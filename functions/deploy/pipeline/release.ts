@@ -151,7 +151,7 @@ export function readPortsInUse(stdout: string): number[] {
   return [...new Set([...published, ...listening])];
 }
 
-export const imageGoneExit = 62;
+const imageGoneExit = 62;
 
 export function explainRelease(
   exitCode: number,

@@ -73,6 +73,7 @@ export interface DeployPlatform {
     values?: Partial<typeof projects.$inferInsert>,
     env?: Record<string, string>,
   ): Promise<string>;
+  setEnv(organization: DeployOrganization, projectId: string, env: Record<string, string>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -124,6 +125,7 @@ export async function openDeployPlatform(
     addServer: (organization, address) => addServer(db, sealer, organization, address),
     addProject: (organization, serverId, values, env) =>
       addProject(db, sealer, { ...organization, serverId }, values, env),
+    setEnv: (organization, projectId, env) => setEnv(db, sealer, { ...organization, id: projectId }, env),
     close: async () => {
       await Promise.all(runners.map((runner) => runner.stop()));
       feed.close();
@@ -165,9 +167,9 @@ async function makeIdentity(
 
 function caller(app: ModuleApp, identity: Identity): Caller {
   return async (method, path, body, headers = {}) => {
-    const json = body === undefined ? {} : { body: JSON.stringify(body) };
-    const init = { method, headers: { "content-type": "application/json", ...headers }, ...json };
-    const response = await app.request(path, init, { identity });
+    const json = { headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
+    const init = body === undefined ? { headers } : json;
+    const response = await app.request(path, { method, ...init }, { identity });
     const text = await response.text();
     const type = response.headers.get("content-type") ?? "";
     return { status: response.status, body: type.includes("json") ? JSON.parse(text) : text };
@@ -217,11 +219,24 @@ async function addProject(
     repository: "acme/shop",
     ...values,
   });
+  await setEnv(db, sealer, { id, organizationId }, env);
+  return id;
+}
+
+async function setEnv(
+  db: Database,
+  sealer: Sealer,
+  project: { id: string; organizationId: string },
+  env: Record<string, string>,
+): Promise<void> {
+  const { id, organizationId } = project;
   for (const [key, value] of Object.entries(env)) {
     const sealedValue = await sealer.seal("env", envValuePlace({ id, organizationId }, key), value);
-    await db.insert(projectEnv).values({ projectId: id, key, sealedValue, fingerprint: "none" });
+    await db
+      .insert(projectEnv)
+      .values({ projectId: id, key, sealedValue, fingerprint: "none" })
+      .onConflictDoUpdate({ target: [projectEnv.projectId, projectEnv.key], set: { sealedValue } });
   }
-  return id;
 }
 
 /** For tests in which no story runs. */

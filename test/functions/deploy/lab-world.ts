@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { installScript } from "../../../functions/platform/bootstrap/install-script.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import type { projects } from "../../../shared/db/schema.ts";
+import type { Runner } from "../../../shared/operations/runner.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import type { LabGitServer } from "../../lab/git-server.ts";
 import type { LabServer } from "../../lab/server.ts";
@@ -13,6 +14,8 @@ export interface LabWorld {
   platform: DeployPlatform;
   organization: DeployOrganization;
   serverId: string;
+  runner: Runner;
+  setEnv(projectId: string, env: Record<string, string>): Promise<void>;
   /** A repository with these files, and its project. */
   project(
     files: Record<string, string>,
@@ -51,13 +54,15 @@ export async function openLabWorld(
   const organization = await platform.organization();
   const serverId = await platform.addServer(organization, server);
   await makeReady(server, serverId);
-  platform.startRunner();
+  const runner = platform.startRunner();
   const owner = `deploy-${randomBytes(4).toString("hex")}`;
   let count = 0;
   return {
     platform,
     organization,
     serverId,
+    runner,
+    setEnv: (projectId, env) => platform.setEnv(organization, projectId, env),
     project: async (files, values = {}, env = {}) => {
       const repo = `app-${++count}`;
       await git.createRepository(owner, repo);

@@ -126,7 +126,7 @@ describeWithLab("a deployment on a real server", (lab) => {
             buildCommand: 'echo $((40 + 2)) <<EOF && echo "it\'s built"',
             startCommand: "exec node app.js # $(touch /tmp/pwned)",
           },
-          healthCheck: { path: "/$(touch${IFS}/tmp/pwned)`touch${IFS}/tmp/pwned`'\"" },
+          healthCheck: { path: "/$(touch$IFS/tmp/pwned)`touch$IFS/tmp/pwned`'\"" },
         },
       );
       const failed = await project.deploy();
@@ -140,7 +140,7 @@ describeWithLab("a deployment on a real server", (lab) => {
 
     it("hands a branch of any spelling to git as one word", async () => {
       const project = await world.project({ "index.html": "x" });
-      const branch = "a'b$(touch${IFS}/tmp/pwned)`x`;\"|&";
+      const branch = "a'b$(touch$IFS/tmp/pwned)`x`;\"|&";
       const failed = await project.deploy({ branch });
       expect(failed).toMatchObject({ status: "failed", error: { code: "git_branch_not_found" } });
       await project.commit({ "index.html": "branched" }, branch);
