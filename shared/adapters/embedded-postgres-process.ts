@@ -38,7 +38,7 @@ const settings: Record<string, string> = {
   log_line_prefix: "%m [%p] ",
 };
 
-export function postgresArguments(layout: EmbeddedLayout): string[] {
+function postgresArguments(layout: EmbeddedLayout): string[] {
   const place = ["-D", layout.data, "-k", layout.socketDirectory, "-p", String(socketPort)];
   return [...place, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
 }

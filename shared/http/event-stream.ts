@@ -66,7 +66,7 @@ export function eventStream(c: Context, options: EventStreamOptions): Response {
 }
 
 /** What of the stream was seen already: `?since=` or `Last-Event-ID`, whichever is further (a browser resends both). */
-export function sinceOf(c: Context): number {
+function sinceOf(c: Context): number {
   const seen = [c.req.query("since"), c.req.header("Last-Event-ID")].map((text) =>
     text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : 0,
   );

@@ -5,7 +5,7 @@
  */
 import { limits } from "../domain/limits.ts";
 
-export const redacted = "[redacted]";
+const redacted = "[redacted]";
 
 export interface Redactor {
   redact(text: string): string;

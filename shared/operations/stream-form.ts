@@ -13,7 +13,7 @@ export interface ClientEvent {
 const known = new WeakMap<StoredEvent, ClientEvent>();
 
 /** The same object for the same event, so that what is made of it can be kept. */
-export function toClientEvent(event: StoredEvent): ClientEvent {
+function toClientEvent(event: StoredEvent): ClientEvent {
   const before = known.get(event);
   if (before !== undefined) {
     return before;

@@ -13,7 +13,7 @@ import { tryDocker } from "./docker.ts";
 
 export type EngineAnswer = { usable: true } | { usable: false; reason: string };
 
-export const engineLogPath = join(tmpdir(), "slipway-lab-dockerd.log");
+const engineLogPath = join(tmpdir(), "slipway-lab-dockerd.log");
 const pidFilePath = join(tmpdir(), "slipway-lab-dockerd.pid");
 const packages = ["docker.io", "iptables", "debootstrap", "ca-certificates"];
 const startDeadlineMs = 45_000;

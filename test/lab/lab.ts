@@ -59,7 +59,7 @@ export interface OpenLab {
   owner?: string;
 }
 
-export const allProductImages: readonly ProductImage[] = [
+const allProductImages: readonly ProductImage[] = [
   "debian:bookworm-slim",
   "node:24-bookworm-slim",
   "caddy:2",

@@ -7,11 +7,13 @@ import { codeOf, places, productSources, root, type Source, sources } from "./so
 /** A file answers one question; more lines than this answer two. */
 const mostLines = 300;
 
+/** set-up.mjs runs from a bare clone; a migration is read against all tables at once. */
+const oneFile = ["set-up.mjs", "shared/db/schema.ts"];
+
 describe("every source file", () => {
   it(`has at most ${mostLines} lines`, () => {
     const long = sources.map(({ path, text }) => [path, text.split("\n").length - 1] as const);
-    // set-up.mjs runs before anything is installed, from a bare clone: it has to be one file.
-    expect(long.filter(([path, lines]) => lines > mostLines && path !== "set-up.mjs")).toEqual([]);
+    expect(long.filter(([path, lines]) => lines > mostLines && !oneFile.includes(path))).toEqual([]);
   });
 
   it("has a name in kebab-case that says more than what kind of file it is", () => {
