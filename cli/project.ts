@@ -28,6 +28,8 @@ import { projectTable, projectText } from "./terminal/project-text.ts";
 
 const named = ["<project>", "id, slug or name"] as const;
 
+type GitPart = Omit<Extract<Project["source"], { kind: "git" }>, "kind">;
+
 export const defineProject: Define = (command, context) => {
   defineCreate(command.command("create"), context);
   defineReading(command, context);
@@ -44,34 +46,45 @@ const defineCreate: Define = (command, context) => {
     .description("Create a project. Nothing is deployed yet.")
     .argument("<name>", "how to call it")
     .option("--server <server>", "id or name; may be left out while there is one server only")
-    .requiredOption("--repo <owner/repo>", "the repository")
+    .option("--repo <owner/repo>", "the repository")
+    .option("--upload", "no repository: folders are uploaded with `slipway deploy --upload`")
     .option("--slug <slug>", "part of its address; made from the name when left out");
-  buildOptions(command).action(
-    async (name: string, options: ProjectOptions & { server?: string; repo: string; slug?: string }) => {
-      const repository = parseRepository(options.repo);
-      const api = await context.api();
-      const { data } = await api.call(createProject, {
-        json: {
-          name,
-          serverId:
-            options.server === undefined ? await onlyServer(api) : (await findServer(api, options.server)).id,
-          ...(options.slug === undefined ? {} : { slug: options.slug }),
-          source: { kind: "git", provider: "git_host", ...repository, ...sourceOf(options) },
-          ...settingsOf(options),
-        },
-      });
-      context.output.result(
-        data,
-        () => `Created ${data.slug} (${data.id}). Next: slipway deploy ${data.slug}`,
-      );
-    },
-  );
+  buildOptions(command).action(async (name: string, options: CreateOptions) => {
+    const source = newSource(options);
+    const api = await context.api();
+    const { data } = await api.call(createProject, {
+      json: {
+        name,
+        serverId:
+          options.server === undefined ? await onlyServer(api) : (await findServer(api, options.server)).id,
+        ...(options.slug === undefined ? {} : { slug: options.slug }),
+        source,
+        ...settingsOf(options),
+      },
+    });
+    context.output.result(data, () => `Created ${data.slug} (${data.id}). Next: slipway deploy ${data.slug}`);
+  });
   examples(
     command,
     "project create shop --server web-1 --repo acme/shop",
+    "project create notes --server web-1 --upload",
     "project create api --repo acme/api --clone-url https://git.example.org/acme/api.git --port 8080 --health-path /healthz",
   );
 };
+
+type CreateOptions = ProjectOptions & { server?: string; repo?: string; upload?: boolean; slug?: string };
+
+function newSource(options: CreateOptions) {
+  const ofGit = sourceOf(options);
+  if (options.upload === true) {
+    if (options.repo !== undefined || Object.keys(ofGit).length > 0) {
+      throw usage("--upload stands for itself: it takes no --repo, --branch or --clone-url.");
+    }
+    return { kind: "upload" as const };
+  }
+  if (options.repo === undefined) throw usage("Say where the source is: --repo OWNER/REPO, or --upload.");
+  return { kind: "git" as const, provider: "git_host" as const, ...parseRepository(options.repo), ...ofGit };
+}
 
 const defineReading: Define = (command, context) => {
   const list = command
@@ -139,10 +152,20 @@ function changes(
     ...(settings.resources === undefined
       ? {}
       : { resources: { ...project.resources, ...settings.resources } }),
-    ...(Object.keys(source).length === 0 ? {} : { source: { ...project.source, ...source } }),
+    ...(Object.keys(source).length === 0 ? {} : { source: changedSource(project, source) }),
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(options.rebuildAll === undefined ? {} : { rebuildAllNext: options.rebuildAll }),
   };
+}
+
+/** A project of uploads becomes one of git when it is given a repository. */
+function changedSource({ source: before }: Project, change: Partial<GitPart>) {
+  if (before.kind === "git") return { ...before, ...change };
+  const { owner, repo } = change;
+  if (owner === undefined || repo === undefined) {
+    throw usage("This project is deployed from uploads; give it a repository with --repo first.");
+  }
+  return { kind: "git" as const, ...change, owner, repo };
 }
 
 const defineDelete: Define = (command, context) => {

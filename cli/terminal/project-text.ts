@@ -11,8 +11,8 @@ export function projectTable(projects: readonly Project[], nowMs: number): strin
       one.slug,
       one.name,
       one.id,
-      `${one.source.owner}/${one.source.repo}`,
-      one.autoDeploy ? "deploys" : "-",
+      repositoryOf(one) ?? "(upload)",
+      one.autoDeploy && one.source.kind === "git" ? "deploys" : "-",
       one.urls[0] ?? "-",
       ago(one.createdAt, nowMs),
     ]),
@@ -20,17 +20,19 @@ export function projectTable(projects: readonly Project[], nowMs: number): strin
 }
 
 export function projectText(one: Project, nowMs: number): string {
-  const { build, healthCheck, resources, source } = one;
+  const { build, healthCheck, resources } = one;
+  const source = one.source.kind === "git" ? one.source : null;
   return fields([
     ["id", one.id],
     ["name", one.name],
     ["slug", one.slug],
     ["server", one.serverId],
-    ["repository", `${source.owner}/${source.repo}`],
-    ["clone URL", source.cloneUrl],
-    ["branch", source.branch ?? "default branch"],
-    ["deploys on push", one.autoDeploy ? "yes" : "no"],
-    ["webhook", one.linked ? "linked" : "not linked"],
+    ["source", source === null ? "uploaded folders" : null],
+    ["repository", repositoryOf(one)],
+    ["clone URL", source?.cloneUrl],
+    ["branch", source === null ? null : (source.branch ?? "default branch")],
+    ["deploys on push", source === null ? null : one.autoDeploy ? "yes" : "no"],
+    ["webhook", source === null ? null : one.linked ? "linked" : "not linked"],
     ["root", one.rootDirectory],
     ["build strategy", one.buildStrategy],
     ["install", build.installCommand],
@@ -48,4 +50,8 @@ export function projectText(one: Project, nowMs: number): string {
     ["address", one.urls.join(" ")],
     ["created", ago(one.createdAt, nowMs)],
   ]);
+}
+
+function repositoryOf({ source }: Project): string | null {
+  return source.kind === "git" ? `${source.owner}/${source.repo}` : null;
 }

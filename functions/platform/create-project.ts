@@ -66,6 +66,7 @@ export async function createProject(parts: PlatformParts, principal: Principal, 
 
 /** The columns that stand for a source; `repository` is how a push finds its projects. */
 export function sourceColumns(source: ProjectSource) {
+  if (source.kind === "upload") return { source, repository: null, branch: null };
   return {
     source,
     repository: `${source.owner}/${source.repo}`.toLowerCase(),

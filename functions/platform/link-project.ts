@@ -10,6 +10,7 @@ import { projects } from "../../shared/db/schema.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
+import { Refusal } from "../../shared/domain/refusal.ts";
 import { webhookSecretPlace } from "../../shared/domain/sealed-place.ts";
 import type { PlatformParts } from "./parts.ts";
 
@@ -19,6 +20,7 @@ const reason =
 export async function linkProject(parts: PlatformParts, principal: Principal, id: string, rotate: boolean) {
   return parts.db.transaction(async (tx) => {
     const project = await locked(tx, principal, id);
+    if (project.source.kind !== "git") throw notFromGit();
     const hookId = project.hookId ?? newId("hook");
     const answer = {
       webhookUrl: `${parts.baseUrl}/api/webhooks/git_host?hook=${hookId}`,
@@ -37,6 +39,14 @@ export async function linkProject(parts: PlatformParts, principal: Principal, id
     await writeAudit(tx, principal, { action, resource: { kind: "project", id }, fields: ["webhookSecret"] });
     return { ...answer, webhookSecret };
   });
+}
+
+function notFromGit(): Refusal {
+  return new Refusal(
+    "validation",
+    "not_a_git_project",
+    "This project is deployed from uploads and has no repository; a webhook would never be called.",
+  );
 }
 
 /** Again is no error: the hook is gone either way. */

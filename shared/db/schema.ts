@@ -20,7 +20,13 @@ import {
 } from "drizzle-orm/pg-core";
 import type { DeploymentTrigger, OperationError } from "../domain/deployment.ts";
 import type { Permission, Role } from "../domain/permission.ts";
-import type { BuildSettings, HealthCheck, ProjectSource, Resources } from "../domain/project.ts";
+import type {
+  AskedSettings,
+  BuildSettings,
+  HealthCheck,
+  ProjectSource,
+  Resources,
+} from "../domain/project.ts";
 
 const bytea = customType<{ data: Uint8Array }>({ dataType: () => "bytea" });
 const at = () => timestamp({ withTimezone: true, precision: 3 });
@@ -282,12 +288,40 @@ export const deployments = pgTable(
     pinned: boolean().notNull().default(false),
     rollbackOf: text(),
     deliveryId: text(),
+    /** The stored upload that it is built from, by its SHA-256; null where the source is git. */
+    uploadDigest: text(),
+    /** Settings that were given for this deployment alone. */
+    asked: jsonb().$type<AskedSettings | null>(),
     createdAt: createdAt(),
   },
   (table) => [
     index("deployments_organization").on(table.organizationId, table.id),
     index("deployments_project").on(table.projectId, table.id),
+    index("deployments_upload").on(table.uploadDigest).where(sql`upload_digest is not null`),
     uniqueIndex("deployments_host_port").on(table.serverId, table.hostPort).where(sql`host_port is not null`),
+  ],
+);
+
+/** A folder on its way: holds for an hour, then only the deployments that use the upload keep it. */
+export const uploadSessions = pgTable(
+  "upload_sessions",
+  {
+    id: text().primaryKey(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    /** Where given, for this project only. */
+    projectId: text().references(() => projects.id),
+    createdBy: text().notNull(),
+    /** SHA-256 of what is stored; null until the content has come. */
+    digest: text(),
+    bytes: bigint({ mode: "number" }),
+    expiresAt: at().notNull(),
+    createdAt: createdAt(),
+  },
+  (table) => [
+    index("upload_sessions_organization").on(table.organizationId, table.expiresAt),
+    index("upload_sessions_expiry").on(table.expiresAt),
   ],
 );
 

@@ -91,4 +91,23 @@ export const limits = {
   drainMs: 10_000,
   rollbackWindow: 5,
   rollbackWindowMost: 50,
+  /** "300 MB" of an uploaded archive, meant as MiB like the bodies of deliveries. */
+  uploadBytes: 314_572_800,
+  /** What an archive may unpack to: a bomb of a few kilobytes must not fill a disk. */
+  uploadUnpackedBytes: 2_147_483_648,
+  uploadEntries: 100_000,
+  /** Of one name inside an archive, and of all of them, which are held in memory while one is checked. */
+  uploadNameBytes: 1_024,
+  uploadNamesBytes: 33_554_432,
+  /** How long an upload may be used for a deployment; after that only deployments keep it. */
+  uploadSessionMs: 60 * 60_000,
+  /** Sessions of an organization that have not run out: each may hold an archive. */
+  uploadSessionsOpen: 100,
+  /** A body that brings nothing for this long is given up. */
+  uploadStallMs: 60_000,
+  /** 300 MB over a line of 1 Mbit/s. */
+  uploadMs: 45 * 60_000,
+  /** What no session and no deployment keeps is looked for this often, and goes when nobody asked for it this long. */
+  uploadSweepMs: 10 * 60_000,
+  uploadGraceMs: 60 * 60_000,
 } as const;

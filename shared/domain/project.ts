@@ -1,4 +1,5 @@
 /** What a project is made of, as the contract validates it and the deploy module reads it (decisions.md section 3). */
+import type { BuildStrategy } from "./deployment.ts";
 
 /** A git repository at a git host. `cloneUrl` is for hosts other than the default one. */
 export interface GitSource {
@@ -10,8 +11,13 @@ export interface GitSource {
   cloneUrl?: string | undefined;
 }
 
-/** One kind for now; uploads and images join it as kinds of their own. */
-export type ProjectSource = GitSource;
+/** A folder that people upload: what is built came with the deployment. */
+export interface UploadSource {
+  kind: "upload";
+}
+
+/** Images join it as a kind of their own. */
+export type ProjectSource = GitSource | UploadSource;
 
 /** All optional: what is not given is detected. The three commands are code by design. */
 export interface BuildSettings {
@@ -32,4 +38,10 @@ export interface HealthCheck {
 export interface Resources {
   cpus?: number | undefined;
   memoryMB?: number | undefined;
+}
+
+/** What a person may ask for one deployment beside the project's settings. */
+export interface AskedSettings {
+  buildStrategy?: BuildStrategy;
+  port?: number;
 }

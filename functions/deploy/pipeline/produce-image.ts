@@ -34,6 +34,14 @@ export async function produceImage(story: Story): Promise<Produced> {
 async function fetchSource(story: Story): Promise<void> {
   const { context, parts, deployment, config, names, hand } = story;
   const { branch, commitSha } = deployment;
+  if (config.source.kind !== "git") throw new Error("a deployment without git has no commit to fetch");
+  if (config.source.kind !== "git") {
+    throw new DeployFailure(
+      "no_git_source",
+      "The project has no git source.",
+      "Give it one, or deploy a folder.",
+    );
+  }
   const url = cloneUrlOf(config.source);
   const what = commitSha === null ? `the head of ${branch ?? "the default branch"}` : `commit ${commitSha}`;
   const turn = turnPhase(
@@ -64,7 +72,10 @@ async function lookAtSource({ hand, names, config }: Story): Promise<SourceRepor
 }
 
 /** Before the plan, so that a source that cannot be built still says which one it was. */
-async function noteCommit({ context, deployment }: Story, { commitSha, commitMessage }: SourceReport): Promise<void> {
+async function noteCommit(
+  { context, deployment }: Story,
+  { commitSha, commitMessage }: SourceReport,
+): Promise<void> {
   if (deployment.commitSha === commitSha && deployment.commitMessage !== null) return;
   await context.write(async (tx) => {
     await tx.update(deployments).set({ commitSha, commitMessage }).where(eq(deployments.id, context.id));
