@@ -6,7 +6,7 @@ import type { Context } from "hono";
 import { createMiddleware } from "hono/factory";
 import { hashToken, isToken } from "../../shared/crypto/token.ts";
 import { limits } from "../../shared/domain/limits.ts";
-import { expandPermissions, permissionsOfRole } from "../../shared/domain/permission.ts";
+import { permissionsOf } from "../../shared/domain/permission.ts";
 import type { Identity } from "../../shared/domain/principal.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import type { StoredCredential } from "../../shared/ports/edge-store.ts";
@@ -70,13 +70,11 @@ function unauthenticated(): Refusal {
 }
 
 function identityOf(credential: StoredCredential, c: Context<EdgeEnv>): Identity {
-  const ofRole = permissionsOfRole(credential.role);
-  const ofToken = credential.permissions === null ? ofRole : expandPermissions(credential.permissions);
   return {
     organizationId: credential.organizationId,
     userId: credential.userId,
     credentialId: credential.id,
-    permissions: [...ofRole].filter((tag) => ofToken.has(tag)),
+    permissions: [...permissionsOf(credential.role, credential.permissions)],
     projectIds: credential.projectIds,
     serverIds: credential.serverIds,
     sourceIp: c.get("sourceIp"),

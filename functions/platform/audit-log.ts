@@ -1,5 +1,6 @@
 import { and, desc, eq } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
+import { seenEntries } from "../../shared/db/narrowing.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
 import { auditEntries } from "../../shared/db/schema.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
@@ -10,7 +11,11 @@ export async function listAudit(db: Queryable, principal: Principal, page: PageR
     .select()
     .from(auditEntries)
     .where(
-      and(eq(auditEntries.organizationId, principal.organizationId), behindCursor(auditEntries.id, page)),
+      and(
+        eq(auditEntries.organizationId, principal.organizationId),
+        seenEntries(principal),
+        behindCursor(auditEntries.id, page),
+      ),
     )
     .orderBy(desc(auditEntries.id))
     .limit(page.limit + 1);

@@ -12,6 +12,7 @@ import { notFound, Refusal } from "../../shared/domain/refusal.ts";
 import { lockHostnames, type NameSpace, slugIsFree } from "./hostnames.ts";
 import type { PlatformParts } from "./parts.ts";
 import { showProject } from "./project-row.ts";
+import { refuseNarrowed } from "./refuse-narrowed.ts";
 
 export interface ProjectSettings {
   autoDeploy?: boolean | undefined;
@@ -33,13 +34,7 @@ export interface NewProject extends ProjectSettings {
 }
 
 export async function createProject(parts: PlatformParts, principal: Principal, wanted: NewProject) {
-  if (principal.projectIds !== null) {
-    throw new Refusal(
-      "forbidden",
-      "narrowed_token",
-      "A token that is narrowed to some projects cannot add one.",
-    );
-  }
+  refuseNarrowed(principal, "add a project", ["projectIds"]);
   const { slug: wantedSlug, serverId, source, ...settings } = wanted;
   return parts.db.transaction(async (tx) => {
     await load(tx, principal, "server", serverId);

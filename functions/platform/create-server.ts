@@ -3,8 +3,8 @@ import { writeAudit } from "../../shared/db/audit.ts";
 import { servers } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
-import { Refusal } from "../../shared/domain/refusal.ts";
 import type { PlatformParts } from "./parts.ts";
+import { refuseNarrowed } from "./refuse-narrowed.ts";
 import { type ServerAuth, storeCredential } from "./server-credential.ts";
 import { requireHostKey, showServer } from "./server-row.ts";
 
@@ -19,13 +19,7 @@ export interface NewServer {
 }
 
 export async function createServer(parts: PlatformParts, principal: Principal, wanted: NewServer) {
-  if (principal.serverIds !== null) {
-    throw new Refusal(
-      "forbidden",
-      "narrowed_token",
-      "A token that is narrowed to some servers cannot add one.",
-    );
-  }
+  refuseNarrowed(principal, "add a server");
   requireHostKey(wanted.hostKey);
   const identity = { id: newId("server"), organizationId: principal.organizationId };
   const credential = await storeCredential(parts.sealer, identity, wanted.auth);

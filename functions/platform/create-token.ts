@@ -11,7 +11,7 @@ import { load } from "../../shared/db/tenancy.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Permission } from "../../shared/domain/permission.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
-import { Refusal } from "../../shared/domain/refusal.ts";
+import { invalid, Refusal } from "../../shared/domain/refusal.ts";
 import { showToken } from "./tokens.ts";
 
 export interface NewToken {
@@ -30,8 +30,13 @@ export async function createToken(db: Database, principal: Principal, wanted: Ne
   return db.transaction(async (tx) => {
     const maker = await makerOf(tx, principal);
     // Ids that the maker may not see are 404 here, as everywhere; that also keeps them within its own narrowing.
-    for (const id of wanted.projectIds ?? []) await load(tx, principal, "project", id);
     for (const id of wanted.serverIds ?? []) await load(tx, principal, "server", id);
+    for (const [index, id] of (wanted.projectIds ?? []).entries()) {
+      const { serverId } = await load(tx, principal, "project", id);
+      if (wanted.serverIds !== undefined && !wanted.serverIds.includes(serverId)) {
+        throw invalid(`body.projectIds.${index}`, "is on none of the servers in serverIds");
+      }
+    }
     const id = newId("token", nowMs);
     const [row] = await tx
       .insert(tokens)

@@ -6,10 +6,12 @@ import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import type { PlatformParts } from "./parts.ts";
+import { refuseNarrowed } from "./refuse-narrowed.ts";
 
 export async function deleteServer(parts: PlatformParts, principal: Principal, id: string): Promise<void> {
   await parts.db.transaction(async (tx) => {
     await load(tx, principal, "server", id);
+    refuseNarrowed(principal, "forget a server, which other projects share", ["projectIds"]);
     // Excludes a project that is being put on it at this moment (its insert locks the same row).
     await tx.select({ id: servers.id }).from(servers).where(eq(servers.id, id)).for("update");
     const onIt = await tx.$count(projects, and(eq(projects.serverId, id), isNull(projects.deletedAt)));

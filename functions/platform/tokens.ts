@@ -2,6 +2,7 @@
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Database, Queryable } from "../../shared/db/database.ts";
+import { seenTokens } from "../../shared/db/narrowing.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
 import { tokens } from "../../shared/db/schema.ts";
 import { load } from "../../shared/db/tenancy.ts";
@@ -17,6 +18,7 @@ export async function listTokens(db: Queryable, principal: Principal, page: Page
         eq(tokens.organizationId, principal.organizationId),
         isNull(tokens.revokedAt),
         seesAll(principal) ? undefined : eq(tokens.userId, principal.userId),
+        seenTokens(principal),
         behindCursor(tokens.id, page),
       ),
     )

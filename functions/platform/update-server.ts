@@ -10,6 +10,7 @@ import type { Principal } from "../../shared/domain/principal.ts";
 import { invalid, Refusal } from "../../shared/domain/refusal.ts";
 import type { NewServer } from "./create-server.ts";
 import type { PlatformParts } from "./parts.ts";
+import { refuseNarrowed } from "./refuse-narrowed.ts";
 import { storeCredential } from "./server-credential.ts";
 import { requireHostKey, showServer } from "./server-row.ts";
 
@@ -18,6 +19,7 @@ const placeFields = ["host", "port", "user", "hostKey"] as const;
 
 export async function updateServer(parts: PlatformParts, principal: Principal, id: string, wanted: Wanted) {
   const before = await load(parts.db, principal, "server", id);
+  refuseNarrowed(principal, "change a server, which other projects share", ["projectIds"]);
   const moved = placeFields.filter((field) => wanted[field] !== undefined && wanted[field] !== before[field]);
   if (moved.length > 0) requireFreshCredential(principal, wanted, moved);
   if (wanted.hostKey !== undefined) requireHostKey(wanted.hostKey);

@@ -4,10 +4,11 @@
  * revocation therefore works at once, whatever the edge has cached.
  */
 import { and, eq, gt, isNull, or, sql } from "drizzle-orm";
-import { expandPermissions, permissionsOfRole } from "../domain/permission.ts";
+import { permissionsOf } from "../domain/permission.ts";
 import type { Identity, Principal } from "../domain/principal.ts";
 import { notFound, Refusal } from "../domain/refusal.ts";
 import type { Queryable } from "./database.ts";
+import { seenProjects, seenServers, seenTokens } from "./narrowing.ts";
 import { deployments, memberships, organizations, projects, servers, tokens } from "./schema.ts";
 
 export async function admit(db: Queryable, identity: Identity): Promise<Principal> {
@@ -35,10 +36,9 @@ export async function admit(db: Queryable, identity: Identity): Promise<Principa
   if (row === undefined) {
     throw new Refusal("unauthenticated", "unauthenticated", "This credential does not hold any more.");
   }
-  const ofRole = permissionsOfRole(row.role);
-  const ofToken = row.permissions === null ? ofRole : expandPermissions(row.permissions);
   const said = new Set(identity.permissions);
-  const permissions = new Set([...ofRole].filter((tag) => ofToken.has(tag) && said.has(tag)));
+  const holds = permissionsOf(row.role, row.permissions);
+  const permissions = new Set([...holds].filter((tag) => said.has(tag)));
   return { ...identity, role: row.role, permissions, projectIds: row.projectIds, serverIds: row.serverIds };
 }
 
@@ -55,12 +55,16 @@ const doors = {
       .select()
       .from(tokens)
       .where(
-        and(eq(tokens.id, id), eq(tokens.organizationId, principal.organizationId), isNull(tokens.revokedAt)),
+        and(
+          eq(tokens.id, id),
+          eq(tokens.organizationId, principal.organizationId),
+          isNull(tokens.revokedAt),
+          seenTokens(principal),
+        ),
       );
     return row;
   },
   server: async (db: Queryable, principal: Principal, id: string) => {
-    if (!within(principal.serverIds, id)) return undefined;
     const [row] = await db
       .select()
       .from(servers)
@@ -69,12 +73,12 @@ const doors = {
           eq(servers.id, id),
           eq(servers.organizationId, principal.organizationId),
           isNull(servers.deletedAt),
+          seenServers(principal),
         ),
       );
     return row;
   },
   project: async (db: Queryable, principal: Principal, id: string) => {
-    if (!within(principal.projectIds, id)) return undefined;
     const [row] = await db
       .select()
       .from(projects)
@@ -83,16 +87,24 @@ const doors = {
           eq(projects.id, id),
           eq(projects.organizationId, principal.organizationId),
           isNull(projects.deletedAt),
+          seenProjects(principal),
         ),
       );
     return row;
   },
   deployment: async (db: Queryable, principal: Principal, id: string) => {
     const [row] = await db
-      .select()
+      .select({ deployment: deployments })
       .from(deployments)
-      .where(and(eq(deployments.id, id), eq(deployments.organizationId, principal.organizationId)));
-    return row !== undefined && within(principal.projectIds, row.projectId) ? row : undefined;
+      .innerJoin(projects, eq(projects.id, deployments.projectId))
+      .where(
+        and(
+          eq(deployments.id, id),
+          eq(deployments.organizationId, principal.organizationId),
+          seenProjects(principal),
+        ),
+      );
+    return row?.deployment;
   },
 };
 
@@ -108,8 +120,4 @@ export async function load<K extends keyof Doors>(
   const row = await doors[kind](db, principal, id);
   if (row === undefined) throw notFound();
   return row as Loaded<K>;
-}
-
-function within(narrowedTo: string[] | null, id: string): boolean {
-  return narrowedTo === null || narrowedTo.includes(id);
 }

@@ -64,9 +64,10 @@ export function expandPermissions(granted: Iterable<Permission>): Set<Permission
   return all;
 }
 
+const ofEveryMember: readonly Permission[] = ["notifications:read", "notifications:write"];
+
 /** Every tag that a role holds. */
 export function permissionsOfRole(role: Role): Set<Permission> {
-  const membership: Permission[] = ["notifications:read", "notifications:write"];
   const maintainerExtras: Permission[] = [
     "deployment:admin",
     "backup_destination:backup_run:admin",
@@ -84,8 +85,19 @@ export function permissionsOfRole(role: Role): Set<Permission> {
     case "member":
       return new Set(permissionTags.filter((tag) => !tag.endsWith(":admin")));
     case "viewer":
-      return new Set([...permissionTags.filter((tag) => /:(read|list)$/.test(tag)), ...membership]);
+      return new Set([...permissionTags.filter((tag) => /:(read|list)$/.test(tag)), ...ofEveryMember]);
   }
+}
+
+/**
+ * What a credential of this role may do: the role's tags within those that it was granted (null: all of them).
+ * notifications:read and :write concern the person alone, so that every credential holds them.
+ */
+export function permissionsOf(role: Role, granted: readonly Permission[] | null): Set<Permission> {
+  const ofRole = permissionsOfRole(role);
+  if (granted === null) return ofRole;
+  const wanted = expandPermissions([...granted, ...ofEveryMember]);
+  return new Set([...ofRole].filter((tag) => wanted.has(tag)));
 }
 
 function impliedBy(tag: Permission): Permission[] {

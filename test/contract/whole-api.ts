@@ -95,7 +95,7 @@ export async function seedBelongings(api: WholeApi) {
   return { owner, token: all.token, belongings };
 }
 
-async function seedServer({ db, sealer }: WholeApi, organizationId: string) {
+export async function seedServer({ db, sealer }: WholeApi, organizationId: string) {
   const id = newId("server");
   const credential = JSON.stringify({ kind: "password", password: "x" });
   await db.insert(servers).values({
@@ -113,7 +113,7 @@ async function seedServer({ db, sealer }: WholeApi, organizationId: string) {
   return { id };
 }
 
-async function seedProject(db: Database, organizationId: string, serverId: string): Promise<string> {
+export async function seedProject(db: Database, organizationId: string, serverId: string): Promise<string> {
   const id = newId("project");
   await db.insert(projects).values({
     id,

@@ -10,7 +10,7 @@ import { hashToken, makeToken } from "../../shared/crypto/token.ts";
 import type { Database } from "../../shared/db/database.ts";
 import { tokens } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
-import type { Permission } from "../../shared/domain/permission.ts";
+
 import type { Identity } from "../../shared/domain/principal.ts";
 import { makeSealKey } from "../keys.ts";
 import { manualClock } from "../manual-clock.ts";
@@ -66,7 +66,9 @@ export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}
 export async function seedToken(
   db: Database,
   owner: { organizationId: string; userId: string },
-  extra: { permissions?: Permission[]; expiresAt?: Date; revokedAt?: Date; projectIds?: string[] } = {},
+  extra: Partial<
+    Pick<typeof tokens.$inferInsert, "permissions" | "expiresAt" | "revokedAt" | "projectIds" | "serverIds">
+  > = {},
 ) {
   const token = makeToken();
   const id = newId("token");

@@ -7,6 +7,7 @@ import { load } from "../../../shared/db/tenancy.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { insertOperation } from "../../../shared/operations/create.ts";
+import { refuseNarrowed } from "../refuse-narrowed.ts";
 import { bootstrapKindName } from "./states.ts";
 
 /** Answers the id of the operation to follow. */
@@ -14,6 +15,7 @@ export async function startBootstrap(db: Database, principal: Principal, serverI
   return db.transaction(async (tx) => {
     await tx.select({ id: servers.id }).from(servers).where(eq(servers.id, serverId)).for("no key update");
     await load(tx, principal, "server", serverId);
+    refuseNarrowed(principal, "set up a server, which other projects share", ["projectIds"]);
     const [open] = await tx
       .select({ id: operations.id })
       .from(operations)
