@@ -19,6 +19,9 @@ export async function create(
   request: CreateRequest,
 ): Promise<DeploymentView> {
   const project = await load(db, principal, "project", request.projectId);
+  if (project.source.kind !== "git") {
+    throw cannotRun("no_git_source", "This project has no git source; deploy a folder to it instead.");
+  }
   await refuseUnready(db, project);
   return enqueue(db, principal, {
     ...target(project),

@@ -76,7 +76,8 @@ export function createDeploy(options: DeployOptions): ModuleApp {
   });
 
   app.openapi(contract.redeploy, async (c) => {
-    const { useExistingCommit } = c.req.valid("json") ?? { useExistingCommit: false };
+    // Without a body there is an empty object here, whatever the types say.
+    const { useExistingCommit = false } = c.req.valid("json") ?? {};
     const made = await redeploy(db, c.get("principal"), c.req.valid("param").id, useExistingCommit);
     return c.json({ data: shape(made) }, 202);
   });
@@ -93,7 +94,7 @@ export function createDeploy(options: DeployOptions): ModuleApp {
   });
 
   app.openapi(contract.pinDeployment, async (c) => {
-    const { pinned } = c.req.valid("json") ?? { pinned: true };
+    const { pinned = true } = c.req.valid("json") ?? {};
     return c.json({ data: shape(await pin(db, c.get("principal"), c.req.valid("param").id, pinned)) }, 200);
   });
 

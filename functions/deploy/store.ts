@@ -4,6 +4,7 @@ import type { Queryable, Transaction } from "../../shared/db/database.ts";
 import { behindCursor, type PageRequest } from "../../shared/db/page.ts";
 import { deployments, operationEvents, operations, projects, servers } from "../../shared/db/schema.ts";
 import type { DeploymentTrigger } from "../../shared/domain/deployment.ts";
+import type { AskedSettings } from "../../shared/domain/project.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { insertOperation } from "../../shared/operations/create.ts";
 import type { DeploymentConfig } from "./snapshot.ts";
@@ -18,6 +19,9 @@ export interface NewDeployment {
   branch: string | null;
   commitSha?: string | null;
   commitMessage?: string | null;
+  /** The stored upload that it is built from. */
+  uploadDigest?: string | null;
+  asked?: AskedSettings | null;
   createdBy: string | null;
   /** What a rollback takes over from the deployment it restores. */
   restored?: {
@@ -113,19 +117,31 @@ export async function viewOf(db: Queryable, id: string): Promise<DeploymentView>
   return view;
 }
 
-/** Branch and commit of the project's latest deployment, or null. */
-export async function latestOf(
-  db: Queryable,
-  projectId: string,
-): Promise<{ branch: string | null; commitSha: string | null; commitMessage: string | null } | null> {
+export interface LatestDeployment {
+  branch: string | null;
+  commitSha: string | null;
+  commitMessage: string | null;
+  uploadDigest: string | null;
+  asked: AskedSettings | null;
+}
+
+/** What the project's latest deployment with a known source was built from, or null. */
+export async function latestOf(db: Queryable, projectId: string): Promise<LatestDeployment | null> {
   const [row] = await db
     .select({
       branch: deployments.branch,
       commitSha: deployments.commitSha,
       commitMessage: deployments.commitMessage,
+      uploadDigest: deployments.uploadDigest,
+      asked: deployments.asked,
     })
     .from(deployments)
-    .where(and(eq(deployments.projectId, projectId), isNotNull(deployments.commitSha)))
+    .where(
+      and(
+        eq(deployments.projectId, projectId),
+        or(isNotNull(deployments.commitSha), isNotNull(deployments.uploadDigest)),
+      ),
+    )
     .orderBy(desc(deployments.id))
     .limit(1);
   return row ?? null;

@@ -69,7 +69,8 @@ describeWithLab("a deployment that fails on a real server", (lab) => {
     });
 
     const source = { kind: "git", provider: "git_host", owner: "a", repo: "b" } as const;
-    const at = (cloneUrl: string) => world.project({ "index.html": "x" }, { source: { ...source, cloneUrl } });
+    const at = (cloneUrl: string) =>
+      world.project({ "index.html": "x" }, { source: { ...source, cloneUrl } });
     const nowhere = await at(lab.git.url("no", "such"));
     expect(await nowhere.deploy()).toMatchObject({ error: { code: "git_repository_not_found" } });
     const silent = await at("http://git.invalid/a/b.git");
@@ -90,7 +91,12 @@ describeWithLab("a deployment that fails on a real server", (lab) => {
       const project = await world.project({ target: "/etc" }, values);
       const git = (...args: string[]) => lab.git.git(project.owner, project.repo, args);
       await git("read-tree", "main");
-      await git("update-index", "--add", "--cacheinfo", `120000,${await git("rev-parse", "main:target")},link`);
+      await git(
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        `120000,${await git("rev-parse", "main:target")},link`,
+      );
       const as = ["-c", "user.name=Lab", "-c", "user.email=lab@example.test"];
       const commit = await git(...as, "commit-tree", "-p", "main", "-m", "Link", await git("write-tree"));
       await git("update-ref", "refs/heads/main", commit);
@@ -111,7 +117,10 @@ describeWithLab("a deployment that fails on a real server", (lab) => {
 
   it("fails when its server is lost for a minute, and never hangs", async () => {
     const server = await lab.startServer({ name: `lost-${Date.now().toString(36)}` });
-    const other = await openLabWorld({ server, git: lab.git }, { shell: createSsh2Shell({ connectTimeoutMs: 3_000 }) });
+    const other = await openLabWorld(
+      { server, git: lab.git },
+      { shell: createSsh2Shell({ connectTimeoutMs: 3_000 }) },
+    );
     try {
       const project = await other.project({
         Dockerfile: "FROM node:24-bookworm-slim\nRUN echo building now && sleep 600\n",

@@ -8,13 +8,19 @@ import type { Shell } from "../../../shared/ports/shell.ts";
 import type { LabGitServer } from "../../lab/git-server.ts";
 import type { LabServer } from "../../lab/server.ts";
 import { recordingLog } from "../../silent-log.ts";
-import { type DeployOrganization, type DeployPlatform, openDeployPlatform } from "./deploy-platform.ts";
+import {
+  type DeployOrganization,
+  type DeployPlatform,
+  openDeployPlatform,
+  rings,
+} from "./deploy-platform.ts";
 
 export interface LabWorld {
   platform: DeployPlatform;
   organization: DeployOrganization;
   serverId: string;
-  runner: Runner;
+  /** null where processes of their own work. */
+  runner: Runner | null;
   setEnv(projectId: string, env: Record<string, string>): Promise<void>;
   /** A repository with these files, and its project. */
   project(
@@ -47,14 +53,15 @@ export type DeploymentBody = any;
 
 export async function openLabWorld(
   { server, git }: { server: LabServer; git: LabGitServer },
-  options: { shell?: Shell; baseDomain?: string } = {},
+  options: { shell?: Shell; keys?: ReturnType<typeof rings>; runner?: false } = {},
 ): Promise<LabWorld> {
   const log = recordingLog();
-  const platform = await openDeployPlatform({ shell: options.shell ?? createSsh2Shell(), log });
+  const keys = options.keys ?? rings();
+  const platform = await openDeployPlatform({ shell: options.shell ?? createSsh2Shell(), log, keys });
   const organization = await platform.organization();
   const serverId = await platform.addServer(organization, server);
   await makeReady(server, serverId);
-  const runner = platform.startRunner();
+  const runner = options.runner === false ? null : platform.startRunner();
   const owner = `deploy-${randomBytes(4).toString("hex")}`;
   let count = 0;
   return {

@@ -26,18 +26,27 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
   const cleanUp = async (project: LabProject) => {
     const { db } = world.platform;
     const subject = eq(operations.subjectId, `clean-up:${project.id}`);
-    await db.update(operations).set({ runAfter: new Date() }).where(and(subject, eq(operations.state, "queued")));
+    await db
+      .update(operations)
+      .set({ runAfter: new Date() })
+      .where(and(subject, eq(operations.state, "queued")));
     await expect
       .poll(
         async () => {
-          await world.runner.sweep();
-          const open = await db.select().from(operations).where(and(subject, eq(operations.final, false)));
+          await world.runner?.sweep();
+          const open = await db
+            .select()
+            .from(operations)
+            .where(and(subject, eq(operations.final, false)));
           return open.length;
         },
         { timeout: 60_000, interval: 200 },
       )
       .toBe(0);
-    const done = await db.select().from(operations).where(and(subject, eq(operations.state, "failed")));
+    const done = await db
+      .select()
+      .from(operations)
+      .where(and(subject, eq(operations.state, "failed")));
     expect(done.map(({ error }) => error)).toEqual([]);
   };
   const containersOf = async (project: LabProject) => {
@@ -49,7 +58,10 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
   const imagesOf = async (project: LabProject) => {
     const { imageRepository } = namesOf({ id: "", projectId: project.id });
     const text = await lab.server.read(["docker", "image", "ls", "--format", "{{.Tag}}", imageRepository]);
-    return text.split("\n").filter((line) => line !== "").sort();
+    return text
+      .split("\n")
+      .filter((line) => line !== "")
+      .sort();
   };
   const tags = (...all: DeploymentBody[]) => all.map(({ id }) => id.toLowerCase()).sort();
 
@@ -87,7 +99,13 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     const third = await deployed(project, "three");
     const fourth = await deployed(project, "four");
     await lab.server.read(["docker", "rm", "-f", `slipway-${third.id.toLowerCase()}`]);
-    await lab.server.read(["docker", "image", "rm", "-f", namesOf({ id: third.id, projectId: project.id }).image]);
+    await lab.server.read([
+      "docker",
+      "image",
+      "rm",
+      "-f",
+      namesOf({ id: third.id, projectId: project.id }).image,
+    ]);
     const surprise = await post(`/api/deployments/${third.id}/rollback`);
     expect(surprise.body.data.mode).toBe("image");
     expect(await project.settled(surprise.body.data.id)).toMatchObject({ status: "ready", mode: "rebuild" });
@@ -110,7 +128,10 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     expect(await containersOf(project)).toEqual([fourth.id]);
     expect((await project.get()).body).toBe("four\n");
     expect((await other.get()).body).toBe("neighbour");
-    const rows = await world.platform.db.select().from(deployments).where(eq(deployments.projectId, project.id));
+    const rows = await world.platform.db
+      .select()
+      .from(deployments)
+      .where(eq(deployments.projectId, project.id));
     const holders = rows.filter(({ hostPort }) => hostPort !== null).map(({ id }) => id);
     expect(holders).toEqual([fourth.id]);
     const kept = rows.filter(({ artifact }) => artifact === "kept").map(({ id }) => id);
@@ -123,16 +144,24 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     const project = await world.project(dockerApp("x"));
     await project.deploy();
     const { db } = world.platform;
-    await db.execute(sql`update servers set host = '192.0.2.1', port = 1, revision = revision + 1 where id = ${world.serverId}`);
+    await db.execute(
+      sql`update servers set host = '192.0.2.1', port = 1, revision = revision + 1 where id = ${world.serverId}`,
+    );
     try {
       await db
         .update(operations)
         .set({ runAfter: new Date() })
         .where(eq(operations.subjectId, `clean-up:${project.id}`));
-      await world.runner.sweep();
-      const later = and(eq(operations.subjectId, `clean-up:${project.id}`), sql`progress ->> 'attempt' = '1'`);
+      await world.runner?.sweep();
+      const later = and(
+        eq(operations.subjectId, `clean-up:${project.id}`),
+        sql`progress ->> 'attempt' = '1'`,
+      );
       await expect
-        .poll(async () => (await db.select().from(operations).where(later)).length, { timeout: 100_000, interval: 500 })
+        .poll(async () => (await db.select().from(operations).where(later)).length, {
+          timeout: 100_000,
+          interval: 500,
+        })
         .toBe(1);
     } finally {
       await db.execute(
