@@ -6,6 +6,7 @@
  */
 import { createHmac } from "node:crypto";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { createMemoryLimiter } from "../edge/adapters/memory-limiter.ts";
 import { createEdge } from "../edge/app.ts";
 import type { EdgeOptions } from "../edge/edge-options.ts";
@@ -14,6 +15,7 @@ import { forwardInProcess } from "../edge/router/forward-in-process.ts";
 import { sweepDeliveries } from "../edge/webhooks/inbox.ts";
 import { monotonicClock, wallClock } from "../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
+import { createFileBlobStore } from "../shared/adapters/file-blob-store.ts";
 import { createPgBossQueue } from "../shared/adapters/pg-boss-queue.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { openListener } from "../shared/adapters/postgres-listen.ts";
@@ -32,6 +34,7 @@ import type { Configuration } from "./configuration.ts";
 import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
 import { createDeploymentKind } from "./deploy/deployment-kind.ts";
 import { createDeploy } from "./deploy/routes.ts";
+import { sweepUploads } from "./deploy/uploads/sweep.ts";
 import { createBootstrapKind } from "./platform/bootstrap/kind.ts";
 import { createPlatform } from "./platform/routes.ts";
 
@@ -69,11 +72,13 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const { server, env, webhook } = secrets.classes;
   const { baseUrl, baseDomain, acmeDirectory } = configuration;
   const proxy = { shell, baseDomain, acmeDirectory, sealer: createSealer({ server, env }), db };
+  const uploads = createFileBlobStore(join(configuration.dataFolder, "uploads"));
   const deploymentKind = createDeploymentKind({
     ...proxy,
     clock: wallClock,
     log,
     frameworks: createFrameworkCatalogue(),
+    uploads,
   });
   const cleanUpKind = createCleanUpKind({ ...proxy, clock: wallClock, log });
   const bootstrapKind = createBootstrapKind({ ...proxy, log, clock: wallClock });
@@ -105,6 +110,8 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
       log,
       clock: wallClock,
       kind: deploymentKind,
+      uploads,
+      mode: configuration.mode,
       verifyIdentity: refuseUnsigned,
       feed,
       stopping: stopping.signal,
@@ -141,6 +148,12 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     log,
     stopping.signal,
   );
+  const sweepingUploads = sweepEvery(
+    limits.uploadSweepMs,
+    () => sweepUploads({ db, clock: wallClock, uploads }),
+    log,
+    stopping.signal,
+  );
   const served = await serveEdge({
     app: createEdge(edgeOptions),
     host: configuration.host,
@@ -156,6 +169,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
       feed.close();
       await runner.stop();
       await sweeping;
+      await sweepingUploads;
       await queue.close();
       await shell.close();
       await listener.close();
@@ -175,7 +189,7 @@ async function sweepEvery(
       await wallClock.sleep(ms, signal);
       await sweep();
     } catch (error) {
-      if (!signal.aborted) log.warn({ err: error }, "sweeping deliveries failed; the next sweep tries again");
+      if (!signal.aborted) log.warn({ err: error }, "a sweep failed; the next one tries again");
     }
   }
 }

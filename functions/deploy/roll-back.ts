@@ -12,13 +12,14 @@ import { type Loaded, load } from "../../shared/db/tenancy.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
+import type { BlobStore } from "../../shared/ports/blob-store.ts";
 import { cannotRun, refuseUnready, target } from "./create.ts";
 import { type DeploymentConfig, openEnvironment, sealEnvironment } from "./snapshot.ts";
 import { type DeploymentView, insertDeployment, viewOf } from "./store.ts";
+import { uploadGone } from "./uploads/session.ts";
 
 export async function rollBack(
-  db: Database,
-  sealer: Sealer,
+  { db, sealer, uploads }: { db: Database; sealer: Sealer; uploads: BlobStore },
   principal: Principal,
   id: string,
 ): Promise<DeploymentView> {
@@ -30,6 +31,8 @@ export async function rollBack(
   }
   await refuseUnready(db, project);
   await refuseNeverLive(db, earlier);
+  const { uploadDigest } = earlier;
+  const uploadKept = uploadDigest !== null && (await uploads.keep(uploadDigest));
   const newRow = { id: newId("deployment"), organizationId: project.organizationId };
   const environment = await openEnvironment(sealer, earlier, earlier.sealedEnv);
   const sealedEnv = await sealEnvironment(sealer, newRow, environment);
@@ -41,7 +44,9 @@ export async function rollBack(
       .where(eq(deployments.id, id))
       .for("update");
     const image = kept?.artifact === "kept" && earlier.serverId === project.serverId ? kept.imageId : null;
-    if (image === null && earlier.commitSha === null) throw nothingToRestore();
+    if (image === null && earlier.commitSha === null && !uploadKept) {
+      throw uploadDigest === null ? nothingToRestore() : uploadGone();
+    }
     await insertDeployment(
       tx,
       {
@@ -50,6 +55,8 @@ export async function rollBack(
         branch: earlier.branch,
         commitSha: earlier.commitSha,
         commitMessage: earlier.commitMessage,
+        uploadDigest,
+        asked: earlier.asked,
         createdBy: principal.userId,
         restored: {
           rollbackOf: id,

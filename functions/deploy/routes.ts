@@ -1,6 +1,7 @@
 /** The routes of the deployments module: parse, call the use case, shape the answer. */
 
 import * as contract from "../../shared/contract/deployments.ts";
+import * as uploadContract from "../../shared/contract/uploads.ts";
 import type { Sealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
 import { admit, load } from "../../shared/db/tenancy.ts";
@@ -10,7 +11,9 @@ import type { ModuleAppOptions } from "../../shared/http/module-app.ts";
 import { createModuleApp, type ModuleApp } from "../../shared/http/module-app.ts";
 import type { Feed } from "../../shared/operations/follow.ts";
 import { toClientEvents } from "../../shared/operations/stream-form.ts";
+import type { BlobStore } from "../../shared/ports/blob-store.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
+import { buildAccess } from "./build-access.ts";
 import { cancel } from "./cancel.ts";
 import { create } from "./create.ts";
 import type { DeploymentKind } from "./deployment-kind.ts";
@@ -21,6 +24,7 @@ import { redeploy } from "./redeploy.ts";
 import { rollBack } from "./roll-back.ts";
 import { shape } from "./shape.ts";
 import { show } from "./show.ts";
+import { openUploadSession, putContent } from "./uploads/session.ts";
 
 export interface DeployOptions extends Pick<ModuleAppOptions, "verifyIdentity" | "log"> {
   db: Database;
@@ -30,12 +34,16 @@ export interface DeployOptions extends Pick<ModuleAppOptions, "verifyIdentity" |
   /** From `createDeploymentKind`; the runner runs it, the routes ask it to end. */
   kind: DeploymentKind;
   feed: Feed;
+  /** Folders that were uploaded. */
+  uploads: BlobStore;
+  /** SLIPWAY_MODE: the cloud takes no folders. */
+  mode: "self-hosted" | "cloud";
   /** Ends open streams when the process stops. */
   stopping?: AbortSignal;
 }
 
 export function createDeploy(options: DeployOptions): ModuleApp {
-  const { db, sealer, log, verifyIdentity } = options;
+  const { db, log, verifyIdentity } = options;
   const app = createModuleApp({
     module: "deploy",
     verifyIdentity,
@@ -78,12 +86,12 @@ export function createDeploy(options: DeployOptions): ModuleApp {
   app.openapi(contract.redeploy, async (c) => {
     // Without a body there is an empty object here, whatever the types say.
     const { useExistingCommit = false } = c.req.valid("json") ?? {};
-    const made = await redeploy(db, c.get("principal"), c.req.valid("param").id, useExistingCommit);
+    const made = await redeploy(options, c.get("principal"), c.req.valid("param").id, useExistingCommit);
     return c.json({ data: shape(made) }, 202);
   });
 
   app.openapi(contract.rollbackDeployment, async (c) => {
-    const made = await rollBack(db, sealer, c.get("principal"), c.req.valid("param").id);
+    const made = await rollBack(options, c.get("principal"), c.req.valid("param").id);
     return c.json({ data: shape(made) }, 202);
   });
 
@@ -98,7 +106,26 @@ export function createDeploy(options: DeployOptions): ModuleApp {
     return c.json({ data: shape(await pin(db, c.get("principal"), c.req.valid("param").id, pinned)) }, 200);
   });
 
+  addUploads(app, options);
   return app;
+}
+
+function addUploads(app: ModuleApp, options: DeployOptions): void {
+  app.openapi(uploadContract.createUploadSession, async (c) =>
+    c.json({ data: await openUploadSession(options, c.get("principal"), c.req.valid("json")) }, 201),
+  );
+
+  app.openapi(uploadContract.putUploadContent, async (c) => {
+    const { body, signal } = c.req.raw;
+    const content = { contentType: c.req.header("content-type"), body, signal };
+    const received = await putContent(options, c.get("principal"), c.req.valid("param").id, content);
+    return c.json({ data: received }, 200);
+  });
+
+  app.openapi(uploadContract.buildAccess, async (c) => {
+    const made = await buildAccess(options, c.get("principal"), c.req.valid("json"));
+    return c.json({ success: true as const, deployment_id: made.id, project_id: made.projectId }, 202);
+  });
 }
 
 /** Asked while the stream is open: a revoked token or a lost membership ends it. */

@@ -8,7 +8,13 @@ import type { Sealer } from "../../shared/crypto/seal.ts";
 import type { Queryable } from "../../shared/db/database.ts";
 import { projectEnv, projects } from "../../shared/db/schema.ts";
 import type { BuildStrategy } from "../../shared/domain/deployment.ts";
-import type { BuildSettings, HealthCheck, ProjectSource, Resources } from "../../shared/domain/project.ts";
+import type {
+  AskedSettings,
+  BuildSettings,
+  HealthCheck,
+  ProjectSource,
+  Resources,
+} from "../../shared/domain/project.ts";
 import { envValuePlace, type SealedPlace } from "../../shared/domain/sealed-place.ts";
 import { DeployFailure } from "./failure.ts";
 
@@ -41,7 +47,7 @@ export interface Snapshot {
 export async function takeSnapshot(
   db: Queryable,
   sealer: Sealer,
-  deployment: Owned & { projectId: string },
+  deployment: Owned & { projectId: string; uploadDigest: string | null; asked: AskedSettings | null },
 ): Promise<Snapshot> {
   const [project] = await db
     .select({
@@ -61,13 +67,24 @@ export async function takeSnapshot(
   if (project === undefined || project.deletedAt !== null) {
     throw new DeployFailure("project_deleted", "The project has been deleted.");
   }
-  const { id, organizationId, deletedAt, buildStrategy, ...rest } = project;
+  const { id, organizationId, deletedAt, buildStrategy, ...rest } = withAsked(project, deployment);
   const environment = await openProjectEnvironment(db, sealer, { id, organizationId });
   return {
     config: { ...rest, buildStrategy: buildStrategy as BuildStrategy },
     sealedEnv: await sealEnvironment(sealer, deployment, environment),
     environment,
   };
+}
+
+/** What was given for this deployment alone stands before what the project says. */
+function withAsked<P extends { source: ProjectSource; buildStrategy: string; build: BuildSettings }>(
+  project: P,
+  { uploadDigest, asked }: { uploadDigest: string | null; asked: AskedSettings | null },
+): P {
+  const { buildStrategy = project.buildStrategy, port } = asked ?? {};
+  const build = port === undefined ? project.build : { ...project.build, port };
+  const source: ProjectSource = uploadDigest === null ? project.source : { kind: "upload" };
+  return { ...project, buildStrategy, build, source };
 }
 
 async function openProjectEnvironment(db: Queryable, sealer: Sealer, project: Owned): Promise<Environment> {

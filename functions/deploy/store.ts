@@ -1,11 +1,11 @@
 /** Rows of deployments as this module reads and makes them. A deployment is two rows: its operation and what only it has. */
-import { and, desc, eq, isNotNull, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, isNotNull, or, type SQL, sql } from "drizzle-orm";
 import type { Queryable, Transaction } from "../../shared/db/database.ts";
 import { behindCursor, type PageRequest } from "../../shared/db/page.ts";
 import { deployments, operationEvents, operations, projects, servers } from "../../shared/db/schema.ts";
 import type { DeploymentTrigger } from "../../shared/domain/deployment.ts";
-import type { AskedSettings } from "../../shared/domain/project.ts";
 import { newId } from "../../shared/domain/identifier.ts";
+import type { AskedSettings } from "../../shared/domain/project.ts";
 import { insertOperation } from "../../shared/operations/create.ts";
 import type { DeploymentConfig } from "./snapshot.ts";
 

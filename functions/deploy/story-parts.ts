@@ -4,6 +4,7 @@ import type { Database } from "../../shared/db/database.ts";
 import { type ServerRow, serverTarget } from "../../shared/db/server-target.ts";
 import type { OperationContext } from "../../shared/operations/definition.ts";
 import { createRedactor, type Redactor } from "../../shared/operations/redact.ts";
+import type { BlobStore } from "../../shared/ports/blob-store.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
 import type { FrameworkCatalogue } from "../../shared/ports/framework-catalogue.ts";
 import type { Log } from "../../shared/ports/log.ts";
@@ -24,6 +25,8 @@ export interface StoryParts {
   clock: Clock;
   log: Log;
   frameworks: FrameworkCatalogue;
+  /** Folders that were uploaded. */
+  uploads: BlobStore;
   /** SLIPWAY_BASE_DOMAIN */
   baseDomain: string;
   /** SLIPWAY_ACME_DIRECTORY */

@@ -3,13 +3,21 @@
  * foreign. Ids in bodies go through it too. `admit` is the check that a credential still holds, on every request:
  * revocation therefore works at once, whatever the edge has cached.
  */
-import { and, eq, gt, isNull, or, sql } from "drizzle-orm";
+import { and, eq, gt, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
 import { permissionsOf } from "../domain/permission.ts";
 import type { Identity, Principal } from "../domain/principal.ts";
 import { notFound, Refusal } from "../domain/refusal.ts";
 import type { Queryable } from "./database.ts";
 import { seenProjects, seenServers, seenTokens } from "./narrowing.ts";
-import { deployments, memberships, organizations, projects, servers, tokens } from "./schema.ts";
+import {
+  deployments,
+  memberships,
+  organizations,
+  projects,
+  servers,
+  tokens,
+  uploadSessions,
+} from "./schema.ts";
 
 export async function admit(db: Queryable, identity: Identity): Promise<Principal> {
   const [row] = await db
@@ -106,7 +114,31 @@ const doors = {
       );
     return row?.deployment;
   },
+  /** One of a project is there for who sees the project. */
+  uploadSession: async (db: Queryable, principal: Principal, id: string) => {
+    const [row] = await db
+      .select({ session: uploadSessions })
+      .from(uploadSessions)
+      .leftJoin(projects, eq(projects.id, uploadSessions.projectId))
+      .where(
+        and(
+          eq(uploadSessions.id, id),
+          eq(uploadSessions.organizationId, principal.organizationId),
+          or(
+            and(isNull(uploadSessions.projectId), ownIfNarrowed(principal)),
+            and(isNotNull(uploadSessions.projectId), seenProjects(principal)),
+          ),
+        ),
+      );
+    return row?.session;
+  },
 };
+
+/** Of no project: a narrowed token takes what its own user sends, and nothing of anybody else. */
+function ownIfNarrowed(principal: Principal): SQL | undefined {
+  const isNarrowed = principal.projectIds !== null || principal.serverIds !== null;
+  return isNarrowed ? eq(uploadSessions.createdBy, principal.userId) : undefined;
+}
 
 type Doors = typeof doors;
 export type Loaded<K extends keyof Doors> = NonNullable<Awaited<ReturnType<Doors[K]>>>;

@@ -6,6 +6,7 @@ import * as projectEnv from "../../shared/contract/project-env.ts";
 import * as projects from "../../shared/contract/projects.ts";
 import type { Route } from "../../shared/contract/route.ts";
 import * as servers from "../../shared/contract/servers.ts";
+import * as uploads from "../../shared/contract/uploads.ts";
 import type { Belongings } from "./whole-api.ts";
 
 const hostKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
@@ -41,11 +42,23 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
   [projectEnv.putEnv, () => ({ set: { KEY: "value" }, unset: ["OTHER"] })],
   [domains.createDomain, () => ({ hostname: "shop.test", targetPath: "/shop" })],
   [deployments.createDeployment, (has) => ({ projectId: has.projects, branch: "main" })],
-  [deployments.redeploy, () => ({ useExistingCommit: true })],
+  [uploads.createUploadSession, (has) => ({ projectId: has.projects, mode: "local" })],
+  [
+    uploads.buildAccess,
+    (has) => ({
+      projectId: has.projects,
+      branch: "main",
+      buildStrategy: "static",
+      publicEndpoints: [{ port: 80 }],
+    }),
+  ],
+  [deployments.redeploy, () => ({ useExistingCommit: false })],
   [deployments.pinDeployment, () => ({ pinned: true })],
 ]);
 
+/** A body of JSON. What takes raw bytes has tests of its own. */
 export function takesBody(route: Route): boolean {
+  if (route.policy.body === "raw") return false;
   return (route.request as { body?: unknown } | undefined)?.body !== undefined;
 }
 

@@ -1,10 +1,13 @@
 /** The edge with the real modules behind it, in one process, and an organization that has one of everything. */
 
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
 import { createDeploymentKind } from "../../functions/deploy/deployment-kind.ts";
 import { createDeploy } from "../../functions/deploy/routes.ts";
 import { createPlatform } from "../../functions/platform/routes.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
+import { createFileBlobStore } from "../../shared/adapters/file-blob-store.ts";
 import { createFrameworkCatalogue } from "../../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
@@ -38,14 +41,15 @@ export async function openWholeApi() {
     acmeDirectory: undefined,
   };
   const module = { ...parts, feed, verifyIdentity: refuseUnsigned, stopping: stopping.signal };
-  const kind = createDeploymentKind({ ...parts, frameworks: createFrameworkCatalogue() });
+  const uploads = createFileBlobStore(join(tmpdir(), `slipway-uploads-${newId("operation")}`));
+  const kind = createDeploymentKind({ ...parts, uploads, frameworks: createFrameworkCatalogue() });
   const edge = edgeUnderTest(db, {
     log,
     clock: wallClock,
     apiLimitPerMinute: 1_000_000,
     forwarder: forwardInProcess({
       platform: createPlatform({ ...module, baseUrl: "http://slipway.test", fingerprintKey: makeSealKey() }),
-      deploy: createDeploy({ ...module, kind }),
+      deploy: createDeploy({ ...module, kind, uploads, mode: "self-hosted" }),
     }),
   });
   return {

@@ -48,6 +48,13 @@ export interface UnitCall {
   timeoutMs: number;
 }
 
+export interface UploadCall {
+  path: string;
+  content: () => AsyncIterable<Uint8Array>;
+  mode: number;
+  deadlineMs: number;
+}
+
 export interface Hand {
   /** Writes this owner's token: from here on every older owner is refused. */
   claim(): Promise<void>;
@@ -55,6 +62,8 @@ export interface Hand {
   step(call: ScriptCall): Promise<ShellResult>;
   /** A question without an effect. */
   look(call: ScriptCall): Promise<ShellResult>;
+  /** Writes a file, whole or not at all; `content` is asked for again with each try. */
+  upload(file: UploadCall): Promise<void>;
   /** Starts a detached step unless it was started before. */
   start(unit: UnitCall): Promise<void>;
   follow(step: string, offset: number): AsyncGenerator<UnitChunk, UnitEnd, undefined>;
@@ -83,6 +92,8 @@ export function createHand(options: HandOptions): Hand {
         const argv = [bash ? "bash" : "sh", "-c", script, "slipway-look", ...args] as const;
         return shell.run(target, { argv: [...argv], asRoot: true, deadlineMs, signal, ...input });
       }),
+    upload: ({ content, ...file }) =>
+      persist(() => shell.upload(target, { ...file, content: content(), asRoot: true, signal })),
     start: async ({ step, script, args, stdin, timeoutMs }) => {
       await persist(() =>
         startUnit(shell, target, {

@@ -15,6 +15,7 @@ import { followToLog } from "./follow-to-log.ts";
 import { inspectScript, readInspection, type SourceReport } from "./inspect.ts";
 import { turnPhase } from "./phases.ts";
 import { type BuildPlan, planBuild } from "./plan.ts";
+import { receiveUpload } from "./receive-upload.ts";
 import { containerPortOf } from "./release.ts";
 
 export interface Produced {
@@ -34,7 +35,7 @@ export async function produceImage(story: Story): Promise<Produced> {
 async function fetchSource(story: Story): Promise<void> {
   const { context, parts, deployment, config, names, hand } = story;
   const { branch, commitSha } = deployment;
-  if (config.source.kind !== "git") throw new Error("a deployment without git has no commit to fetch");
+  if (config.source.kind === "upload") return receiveUpload(story);
   if (config.source.kind !== "git") {
     throw new DeployFailure(
       "no_git_source",
@@ -76,6 +77,8 @@ async function noteCommit(
   { context, deployment }: Story,
   { commitSha, commitMessage }: SourceReport,
 ): Promise<void> {
+  // What was uploaded is no commit of anybody.
+  if (deployment.uploadDigest !== null) return;
   if (deployment.commitSha === commitSha && deployment.commitMessage !== null) return;
   await context.write(async (tx) => {
     await tx.update(deployments).set({ commitSha, commitMessage }).where(eq(deployments.id, context.id));

@@ -3,9 +3,10 @@
  * byte behind it is kept. No entry may lie below a link, and a link goes up first and then only down, so that where it
  * leads can be read from its text alone. Rejected: leaving entries out silently (the user would deploy something else).
  */
+
+import type { TarEntry } from "../../../shared/adapters/tar-archive.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
-import type { TarEntry } from "../../../shared/adapters/tar-archive.ts";
 
 export type CheckedEntry = Omit<TarEntry, "type">;
 
@@ -25,7 +26,8 @@ export function createArchiveCheck(bounds: ArchiveBounds = standardBounds): Chec
 
   const remember = (path: string, kind: "directory" | "file" | "link") => {
     namesBytes += Buffer.byteLength(path);
-    if (namesBytes > bounds.namesBytes) throw refusal("too_many_entries", "The names in the archive are too long.");
+    if (namesBytes > bounds.namesBytes)
+      throw refusal("too_many_entries", "The names in the archive are too long.");
     seen.set(path, kind);
   };
 
@@ -47,7 +49,8 @@ export function createArchiveCheck(bounds: ArchiveBounds = standardBounds): Chec
       throw refusal("too_many_entries", `The archive has more than ${bounds.entries} entries.`);
     }
     const path = plainPath(entry.path, entry.path, bounds.nameBytes);
-    if (entry.kind === "other") throw unsafe(entry.path, `is a ${kindInWords(entry.type)}, which is not taken`);
+    if (entry.kind === "other")
+      throw unsafe(entry.path, `is a ${kindInWords(entry.type)}, which is not taken`);
     if (!Number.isSafeInteger(entry.size) || entry.size < 0) throw unsafe(entry.path, "has no sensible size");
     if (path === "") {
       if (entry.kind === "directory") return null;
@@ -55,7 +58,8 @@ export function createArchiveCheck(bounds: ArchiveBounds = standardBounds): Chec
     }
     if (entry.kind === "hard_link") {
       const target = plainPath(entry.target, entry.path, bounds.nameBytes);
-      if (seen.get(target) !== "file") throw unsafe(entry.path, "is a hard link to what is no file before it");
+      if (seen.get(target) !== "file")
+        throw unsafe(entry.path, "is a hard link to what is no file before it");
       place(path, "file", entry.path);
       return { ...entry, path, target };
     }
@@ -100,7 +104,8 @@ function safeTarget(path: string, { target, path: named }: TarEntry, nameBytes: 
 function refuseOddText(text: string, named: string, nameBytes: number): void {
   if (/\p{Cc}/u.test(text)) throw unsafe(named, "has a control character in its name");
   if (text.includes("\ufffd") || !text.isWellFormed()) throw unsafe(named, "has a name that is not UTF-8");
-  if (text === "" || Buffer.byteLength(text) > nameBytes) throw unsafe(named, "has no name, or one that is too long");
+  if (text === "" || Buffer.byteLength(text) > nameBytes)
+    throw unsafe(named, "has no name, or one that is too long");
 }
 
 function kindInWords(type: string): string {

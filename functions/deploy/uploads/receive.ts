@@ -77,7 +77,9 @@ async function* bounded(
   } catch (error) {
     // The edge counts as well, and its refusal comes through the stream.
     if (error instanceof Refusal) throw error;
-    throw new Refusal("validation", "upload_cut_short", "The upload ended before it was whole.", { cause: error });
+    throw new Refusal("validation", "upload_cut_short", "The upload ended before it was whole.", {
+      cause: error,
+    });
   } finally {
     await reader.cancel().catch(() => undefined);
   }
@@ -86,7 +88,9 @@ async function* bounded(
 async function inTime<T>(work: Promise<T>, ms: number): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
-    reject(new Refusal("validation", "upload_stalled", `The upload brought nothing for ${ms / 1_000} seconds.`));
+    reject(
+      new Refusal("validation", "upload_stalled", `The upload brought nothing for ${ms / 1_000} seconds.`),
+    );
   }, ms);
   try {
     return await Promise.race([work, promise]);
@@ -149,7 +153,9 @@ function unpacksTooLarge(most: number): Refusal {
 }
 
 function damaged(reason: string): Refusal {
-  return new Refusal("validation", "archive_damaged", "The body is no whole tar archive.", { cause: new Error(reason) });
+  return new Refusal("validation", "archive_damaged", "The body is no whole tar archive.", {
+    cause: new Error(reason),
+  });
 }
 
 function asRefusal(error: unknown): unknown {

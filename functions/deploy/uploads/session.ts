@@ -53,7 +53,12 @@ export interface UploadContent {
   signal: AbortSignal;
 }
 
-export async function putContent(parts: UploadParts, principal: Principal, id: string, content: UploadContent) {
+export async function putContent(
+  parts: UploadParts,
+  principal: Principal,
+  id: string,
+  content: UploadContent,
+) {
   const { db, clock, uploads: store } = parts;
   const session = await load(db, principal, "uploadSession", id);
   refuseExpired(session, clock.nowMs());
@@ -61,12 +66,15 @@ export async function putContent(parts: UploadParts, principal: Principal, id: s
   if (content.body === null) throw invalid("body", "must be a gzip-compressed tar archive", "archive_empty");
   const tooLong = AbortSignal.timeout(limits.uploadMs);
   const signal = AbortSignal.any([content.signal, tooLong]);
-  const { digest, bytes, unpackedBytes, entries } = await receiveArchive(content.body, { store, signal }).catch(
-    (error: unknown) => {
-      if (!signal.aborted || error instanceof Refusal) throw error;
-      throw new Refusal("validation", "upload_cut_short", "The upload ended before it was whole.", { cause: error });
-    },
-  );
+  const { digest, bytes, unpackedBytes, entries } = await receiveArchive(content.body, {
+    store,
+    signal,
+  }).catch((error: unknown) => {
+    if (!signal.aborted || error instanceof Refusal) throw error;
+    throw new Refusal("validation", "upload_cut_short", "The upload ended before it was whole.", {
+      cause: error,
+    });
+  });
   refuseExpired(session, clock.nowMs());
   await db.transaction(async (tx) => {
     await tx.update(uploadSessions).set({ digest, bytes }).where(eq(uploadSessions.id, id));
@@ -100,12 +108,20 @@ export async function uploadOf(
 }
 
 export function uploadGone(): Refusal {
-  return new Refusal("validation", "upload_gone", "The upload is not kept any more; upload the folder again.");
+  return new Refusal(
+    "validation",
+    "upload_gone",
+    "The upload is not kept any more; upload the folder again.",
+  );
 }
 
 export function refuseFoldersInCloud(mode: UploadParts["mode"]): void {
   if (mode !== "cloud") return;
-  throw new Refusal("forbidden", "folders_self_hosted_only", "Folders are deployed on self-hosted instances only.");
+  throw new Refusal(
+    "forbidden",
+    "folders_self_hosted_only",
+    "Folders are deployed on self-hosted instances only.",
+  );
 }
 
 export function cloudNotLinked(): Refusal {
@@ -127,7 +143,11 @@ async function refuseTooMany(tx: Queryable, organizationId: string, nowMs: numbe
 
 function refuseExpired({ expiresAt }: Loaded<"uploadSession">, nowMs: number): void {
   if (expiresAt.getTime() > nowMs) return;
-  throw new Refusal("validation", "upload_session_expired", "The upload session has run out; begin a new one.");
+  throw new Refusal(
+    "validation",
+    "upload_session_expired",
+    "The upload session has run out; begin a new one.",
+  );
 }
 
 /** What people send archives as; a form would hold the archive somewhere inside. */

@@ -8,6 +8,7 @@ import { inArray, lt, sql } from "drizzle-orm";
 import type { Database } from "../../../shared/db/database.ts";
 import { uploadSessions } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
+import { rowsOf } from "../../../shared/operations/statements.ts";
 import type { BlobStore } from "../../../shared/ports/blob-store.ts";
 import type { Clock } from "../../../shared/ports/clock.ts";
 
@@ -33,7 +34,9 @@ async function inUse(db: Database, digests: readonly string[]): Promise<Set<stri
       .select({ digest: uploadSessions.digest })
       .from(uploadSessions)
       .where(inArray(uploadSessions.digest, some));
-    const ofDeployments = await db.execute<{ digest: string }>(sql`
+    const ofDeployments = await rowsOf<{ digest: string }>(
+      db,
+      sql`
       select distinct d.upload_digest as digest
       from deployments d
       join operations o on o.id = d.id
@@ -42,8 +45,9 @@ async function inUse(db: Database, digests: readonly string[]): Promise<Set<stri
         and (not o.final or (p.deleted_at is null and (
           d.artifact = 'kept' or d.pinned or p.active_deployment_id = d.id or not exists (
             select from deployments newer
-            where newer.project_id = d.project_id and newer.upload_digest is not null and newer.id > d.id))))`);
-    for (const { digest } of [...ofSessions, ...ofDeployments.rows]) if (digest !== null) used.add(digest);
+            where newer.project_id = d.project_id and newer.upload_digest is not null and newer.id > d.id))))`,
+    );
+    for (const { digest } of [...ofSessions, ...ofDeployments]) if (digest !== null) used.add(digest);
   }
   return used;
 }

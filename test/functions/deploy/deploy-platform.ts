@@ -1,9 +1,13 @@
 /** The deploy module on a real database, called as the edge calls it in one process; its stories run on a lab server where one is given. */
 import { randomBytes } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createCleanUpKind } from "../../../functions/deploy/clean-up-kind.ts";
 import { createDeploymentKind } from "../../../functions/deploy/deployment-kind.ts";
 import { createDeploy } from "../../../functions/deploy/routes.ts";
 import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
+import { createFileBlobStore } from "../../../shared/adapters/file-blob-store.ts";
 import { createFrameworkCatalogue } from "../../../shared/adapters/vercel-frameworks.ts";
 import { createSealer, type Sealer } from "../../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../../shared/crypto/token.ts";
@@ -17,6 +21,7 @@ import { refuseUnsigned } from "../../../shared/http/identity-header.ts";
 import type { ModuleApp } from "../../../shared/http/module-app.ts";
 import { createFeed, type Feed } from "../../../shared/operations/follow.ts";
 import { createRunner, type Runner } from "../../../shared/operations/runner.ts";
+import type { BlobStore } from "../../../shared/ports/blob-store.ts";
 import type { Log } from "../../../shared/ports/log.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../../database.ts";
@@ -61,6 +66,8 @@ export interface DeployPlatform {
   database: TestDatabase;
   db: Database;
   app: ModuleApp;
+  uploads: BlobStore;
+  uploadFolder: string;
   sealer: Sealer;
   feed: Feed;
   /** A process that works; more than one may run. */
@@ -81,7 +88,7 @@ export const rings = () => ({ server: [ringKey()], env: [ringKey()], webhook: [r
 const ringKey = () => ({ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") });
 
 export async function openDeployPlatform(
-  options: { shell?: Shell; log?: Log; keys?: ReturnType<typeof rings> } = {},
+  options: { shell?: Shell; log?: Log; keys?: ReturnType<typeof rings>; mode?: "cloud" } = {},
 ): Promise<DeployPlatform> {
   const database = await openTestDatabase();
   const { db, listener } = database;
@@ -89,6 +96,8 @@ export async function openDeployPlatform(
   const sealer = createSealer(options.keys ?? rings());
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const shell = options.shell ?? noShell;
+  const uploadFolder = join(tmpdir(), `slipway-uploads-${randomBytes(6).toString("hex")}`);
+  const uploads = createFileBlobStore(uploadFolder);
   const parts = {
     db,
     shell,
@@ -96,15 +105,28 @@ export async function openDeployPlatform(
     clock: wallClock,
     log,
     frameworks: createFrameworkCatalogue(),
+    uploads,
     baseDomain: "localhost",
   };
   const kind = createDeploymentKind(parts);
-  const app = createDeploy({ db, sealer, log, clock: wallClock, kind, feed, verifyIdentity: refuseUnsigned });
+  const app = createDeploy({
+    db,
+    sealer,
+    log,
+    clock: wallClock,
+    kind,
+    feed,
+    uploads,
+    mode: options.mode ?? "self-hosted",
+    verifyIdentity: refuseUnsigned,
+  });
   const runners: Runner[] = [];
   return {
     database,
     db,
     app,
+    uploads,
+    uploadFolder,
     sealer,
     feed,
     startRunner: () => {
@@ -130,6 +152,7 @@ export async function openDeployPlatform(
       await Promise.all(runners.map((runner) => runner.stop()));
       feed.close();
       await shell.close();
+      await rm(uploadFolder, { recursive: true, force: true });
       await database.close();
     },
   };
@@ -167,13 +190,20 @@ async function makeIdentity(
 
 function caller(app: ModuleApp, identity: Identity): Caller {
   return async (method, path, body, headers = {}) => {
-    const json = { headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
-    const init = body === undefined ? { headers } : json;
-    const response = await app.request(path, { method, ...init }, { identity });
+    const response = await app.request(path, { method, ...sent(body, headers) }, { identity });
     const text = await response.text();
     const type = response.headers.get("content-type") ?? "";
     return { status: response.status, body: type.includes("json") ? JSON.parse(text) : text };
   };
+}
+
+/** Archives go as they are, everything else as JSON. */
+function sent(body: unknown, headers: Record<string, string>): RequestInit {
+  if (body === undefined) return { headers };
+  const archive = { headers: { "content-type": "application/gzip", ...headers } };
+  if (body instanceof Uint8Array) return { ...archive, body: Buffer.from(body) };
+  if (body instanceof ReadableStream) return { ...archive, body, duplex: "half" } as RequestInit;
+  return { headers: { "content-type": "application/json", ...headers }, body: JSON.stringify(body) };
 }
 
 async function addServer(

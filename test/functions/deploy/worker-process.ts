@@ -1,7 +1,10 @@
 /** A controller as a process of its own, for tests that kill it. Reads what it needs as one line of JSON on standard input. */
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createCleanUpKind } from "../../../functions/deploy/clean-up-kind.ts";
 import { createDeploymentKind } from "../../../functions/deploy/deployment-kind.ts";
 import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
+import { createFileBlobStore } from "../../../shared/adapters/file-blob-store.ts";
 import { openDatabase } from "../../../shared/adapters/postgres.ts";
 import { openListener } from "../../../shared/adapters/postgres-listen.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
@@ -27,6 +30,7 @@ const parts = {
   clock: wallClock,
   log: silentLog,
   frameworks: createFrameworkCatalogue(),
+  uploads: createFileBlobStore(join(tmpdir(), "slipway-test-uploads")),
   baseDomain: "localhost",
 };
 createRunner({
