@@ -54,7 +54,11 @@ while [ "$#" -ge 2 ]; do
   case $1 in
     container) stop_container "slipway-$(echo "$2" | tr A-Z a-z)" "$2" & ;;
     image) images="\${images:-} $2" ;;
-    directory) rm -rf -- "$operations/$2" && echo "directory $2" ;;
+    directory)
+      # A server that was out of reach may still work for a deployment that was given up.
+      command -v systemctl >/dev/null && systemctl stop "slipway-$2-*.service" >/dev/null 2>&1
+      rm -rf -- "$operations/$2" && echo "directory $2"
+      ;;
   esac
   shift 2
 done

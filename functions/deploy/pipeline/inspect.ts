@@ -15,10 +15,12 @@ cd "$directory/source" && source=$(pwd -P) || exit 1
 if ! { cd "./$root" 2>/dev/null && here=$(pwd -P) && inside "$here"; }; then field root missing; exit 0; fi
 field commit "$(cat "$directory/commit")"
 if [ -n "$output" ] && there=$(cd "./$output" 2>/dev/null && pwd -P) && inside "$there"; then field output yes; fi
-if docker --version 2>/dev/null | grep -q '^Docker version \\(19\\|20\\)\\.'; then field buildkit yes; fi
+buildkit=no
 for place in /usr/libexec /usr/lib /usr/local/lib /usr/local/libexec; do
-  if [ -x "$place/docker/cli-plugins/docker-buildx" ]; then field buildkit yes; fi
+  if [ -x "$place/docker/cli-plugins/docker-buildx" ]; then buildkit=yes; fi
 done
+if [ "$buildkit" = no ] && docker --version 2>/dev/null | grep -q '^Docker version \\(19\\|20\\)\\.'; then buildkit=yes; fi
+[ "$buildkit" = no ] || field buildkit yes
 count=0
 for name in * .[!.]*; do
   [ "$count" -lt 2000 ] || break

@@ -154,7 +154,7 @@ describeWithLab("a deployment on a real server", (lab) => {
       const project = await world.project(
         {
           "package.json": JSON.stringify({ scripts: { build: "node build.js", start: "node app.js" } }),
-          "build.js": `const s = process.env.TOKEN; console.log(s, Buffer.from(s).toString("base64"), JSON.stringify({ s }), encodeURIComponent(s)); console.log("length", s.length);`,
+          "build.js": `/* ${Math.random()} */ const s = process.env.TOKEN; console.log(s, Buffer.from(s).toString("base64"), JSON.stringify({ s }), encodeURIComponent(s)); console.log("length", s.length);`,
           "app.js": `console.error("boot", process.env.TOKEN); process.exit(3);`,
         },
         {},
@@ -162,6 +162,7 @@ describeWithLab("a deployment on a real server", (lab) => {
       );
       const done = await project.deploy();
       expect(done).toMatchObject({ status: "failed", error: { code: "container_exited" } });
+      expect(done.error.message).toContain("status 3");
       const events = [];
       for await (const page of world.platform.feed.follow(done.id, 0, AbortSignal.timeout(10_000))) {
         events.push(...page);
