@@ -6,6 +6,7 @@ import type { EdgeStore } from "../shared/ports/edge-store.ts";
 import type { Forwarder } from "../shared/ports/forwarder.ts";
 import type { LimitAnswer, Limiter } from "../shared/ports/limiter.ts";
 import type { Log } from "../shared/ports/log.ts";
+import type { StreamedBody } from "./router/limit-stream.ts";
 import type { MatchedRoute } from "./router/match-route.ts";
 import type { Counters } from "./webhooks/counters.ts";
 
@@ -44,5 +45,7 @@ export interface EdgeEnv {
     /** null on public routes. */
     identity: Identity | null;
     limited: LimitAnswer;
+    /** The body of a route that takes it unread. */
+    streamed: StreamedBody | undefined;
   };
 }

@@ -5,6 +5,8 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { takesStream } from "../shared/contract/streamed-routes.ts";
+import { limits } from "../shared/domain/limits.ts";
 import type { EdgeApp } from "./app.ts";
 
 export interface ServeOptions {
@@ -25,6 +27,8 @@ export interface Served {
 const headersMs = 15_000;
 /** A body of 5 MiB over a line of 350 kbit/s. */
 const requestMs = 120_000;
+/** The server's own bound has to let the largest bodies in; `endLate` holds all others to theirs. */
+const longestRequestMs = limits.uploadMs + 60_000;
 const idleMs = 65_000;
 const defaultCloseMs = 10_000;
 
@@ -40,6 +44,7 @@ export async function serveEdge({
     const { remoteAddress } = incoming.socket;
     const cut = () => void outgoing.destroy();
     outgoing.once("close", () => streams.delete(cut));
+    endLate(incoming, cut);
     const answer = app.fetch(request, { cut, ...(remoteAddress === undefined ? {} : { remoteAddress }) });
     return Promise.resolve(answer).then((response) => {
       if (isStream(response)) streams.add(cut);
@@ -47,11 +52,26 @@ export async function serveEdge({
     });
   });
   const server = createServer(
-    { headersTimeout: headersMs, requestTimeout: requestMs, keepAliveTimeout: idleMs, maxHeaderSize: 16_384 },
+    {
+      headersTimeout: headersMs,
+      requestTimeout: longestRequestMs,
+      keepAliveTimeout: idleMs,
+      maxHeaderSize: 16_384,
+    },
     listener,
   );
   await listen(server, host, port);
   return { url: urlOf(server.address() as AddressInfo), close: () => close(server, streams, closeMs) };
+}
+
+/** A caller who sends slowly on purpose holds a connection no longer than its body may take. */
+function endLate(incoming: HttpBindings["incoming"], cut: () => void): void {
+  const { method = "GET", url = "/" } = incoming;
+  if (method === "GET" || method === "HEAD" || takesStream(method, url.split("?", 1)[0] ?? "")) return;
+  const late = setTimeout(() => {
+    if (!incoming.complete) cut();
+  }, requestMs);
+  incoming.once("close", () => clearTimeout(late));
 }
 
 function isStream(response: Response): boolean {

@@ -1,7 +1,9 @@
 /**
  * Reaches functions over HTTP, with the identity as a signed token for exactly this request. The body is read first,
- * since its hash is signed; the edge has cut it to its cap already. Answers stream through.
+ * since its hash is signed; the edge has cut it to its cap already. Only the routes of large bodies pass them unread,
+ * and their token says so. Answers stream through.
  */
+import { takesStream } from "../../shared/contract/streamed-routes.ts";
 import type { IdentitySigner } from "../../shared/crypto/identity-token.ts";
 import { identityHeader } from "../../shared/http/identity-header.ts";
 import type { Forwarder, ModuleName } from "../../shared/ports/forwarder.ts";
@@ -19,21 +21,19 @@ export function forwardHttp(options: HttpForwarderOptions): Forwarder {
     async forward(module, request, identity) {
       const { pathname, search } = new URL(request.url);
       const path = pathname + search;
-      const body = new Uint8Array(await request.arrayBuffer());
+      const { method, signal } = request;
+      const passes = takesStream(method, pathname) ? request.body : null;
+      const read = passes === null ? new Uint8Array(await request.arrayBuffer()) : null;
       const headers = new Headers(request.headers);
       headers.delete(identityHeader);
       if (identity !== null) {
-        const { method } = request;
-        const token = await options.signer.sign(module, { method, path, body: async () => body }, identity);
-        headers.set(identityHeader, token);
+        const body = takesStream(method, pathname) ? "stream" : async () => read ?? new Uint8Array();
+        headers.set(identityHeader, await options.signer.sign(module, { method, path, body }, identity));
       }
-      return send(new URL(path, options.origins[module]), {
-        method: request.method,
-        headers,
-        body: body.length === 0 ? null : body,
-        redirect: "manual",
-        signal: request.signal,
-      });
+      const init = { method, headers, redirect: "manual", signal } as const;
+      const url = new URL(path, options.origins[module]);
+      if (passes !== null) return send(url, { ...init, body: passes, duplex: "half" } as RequestInit);
+      return send(url, { ...init, body: read === null || read.length === 0 ? null : read });
     },
   };
 }

@@ -35,11 +35,14 @@ export async function forward(
   const request = forwardedRequest(c, AbortSignal.any([c.req.raw.signal, over.signal]));
   const answer = options.forwarder.forward(module, request, c.get("identity")).catch((cause: unknown) => {
     if (cause instanceof Refusal) throw cause;
+    const refused = c.get("streamed")?.refused();
+    if (refused !== undefined) throw refused;
     throw new Refusal("upstream", "module_unreachable", "This part of the platform does not answer.", {
       cause,
     });
   });
-  const tooLate = options.clock.sleep(limits.forwardMs, answered.signal).then(() => {
+  const waitMs = c.get("streamed") === undefined ? limits.forwardMs : limits.forwardMs + limits.uploadMs;
+  const tooLate = options.clock.sleep(waitMs, answered.signal).then(() => {
     throw new Refusal("upstream", "module_timeout", "This part of the platform did not answer in time.");
   });
   // Whichever loses the race is rejected later, by the abort below: nobody waits for it any more.
@@ -64,7 +67,7 @@ function forwardedRequest(c: Context<EdgeEnv>, signal: AbortSignal): Request {
   // The path that was matched, and no other spelling of it; the query is the function's to read.
   const url = `http://slipway.internal${c.get("matched").path}${new URL(c.req.url).search}`;
   const method = c.req.method === "HEAD" ? "GET" : c.req.method;
-  const body = method === "GET" ? null : c.req.raw.body;
+  const body = method === "GET" ? null : (c.get("streamed")?.stream ?? c.req.raw.body);
   const init = { method, headers, signal, body, ...(body === null ? {} : { duplex: "half" }) };
   return new Request(url, init as RequestInit);
 }

@@ -6,6 +6,7 @@ import { limits } from "../../shared/domain/limits.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import type { LimitAnswer } from "../../shared/ports/limiter.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
+import { limitStream } from "./limit-stream.ts";
 import { sourceKey } from "./source-ip.ts";
 
 const minuteMs = 60_000;
@@ -68,7 +69,10 @@ export function limitBody(options: EdgeOptions) {
       return refuse(limits.webhookBodyBytes);
     },
   });
-  return createMiddleware<EdgeEnv>((c, next) =>
-    c.get("matched").route === receiveWebhook ? delivery(c, next) : json(c, next),
-  );
+  const streamed = limitStream();
+  return createMiddleware<EdgeEnv>((c, next) => {
+    const { route } = c.get("matched");
+    if (route === receiveWebhook) return delivery(c, next);
+    return route.policy.body === "raw" ? streamed(c, next) : json(c, next);
+  });
 }

@@ -27,8 +27,11 @@ export interface SignedRequest {
   method: string;
   /** Path with query, as it is sent. */
   path: string;
-  /** What is sent, empty when there is none; at most 1 MB by the edge's cap. Read only after the signature holds. */
-  body: () => Promise<Bytes>;
+  /**
+   * What is sent, empty when there is none; at most 1 MB by the edge's cap. Read only after the signature holds. A body
+   * that passes unread is `stream`: the token is then for the request without it.
+   */
+  body: (() => Promise<Bytes>) | "stream";
 }
 
 export interface IdentitySigner {
@@ -48,7 +51,7 @@ export async function createIdentitySigner(
   return {
     async sign(audience, request, identity) {
       const issuedAt = Math.floor(now() / 1000);
-      const bodyHash = await sha256Hex(await request.body());
+      const bodyHash = await hashOf(request);
       return new SignJWT({ identity, method: request.method, path: request.path, bodyHash })
         .setProtectedHeader({ alg: algorithm, kid: key.kid })
         .setIssuer(issuer)
@@ -88,13 +91,18 @@ export async function createIdentityVerifier(
       const claims = verified.payload;
       if (claims["method"] !== request.method || claims["path"] !== request.path)
         throw refused("other request");
-      if (claims["bodyHash"] !== (await sha256Hex(await request.body()))) throw refused("other body");
+      if (claims["bodyHash"] !== (await hashOf(request))) throw refused("other body");
       const identity = claims["identity"];
       if (!isIdentity(identity) || identity.userId !== claims.sub) throw refused("no identity");
       if (!once(claims.jti ?? "")) throw refused("shown before");
       return identity;
     },
   };
+}
+
+/** No hash is the word `stream`: a token for a body never holds for a stream, nor the other way round. */
+async function hashOf({ body }: SignedRequest): Promise<string> {
+  return body === "stream" ? body : sha256Hex(await body());
 }
 
 async function importPublic(jwk: JWK): Promise<CryptoKey> {

@@ -2,6 +2,7 @@
  * The function's side of the token between edge and functions: what `createModuleApp` asks when a request came over
  * HTTP. The signature is checked before the body is read, so an unsigned request costs next to nothing.
  */
+import { takesStream } from "../contract/streamed-routes.ts";
 import type { IdentityVerifier } from "../crypto/identity-token.ts";
 import { limits } from "../domain/limits.ts";
 import type { Identity } from "../domain/principal.ts";
@@ -16,11 +17,12 @@ export function verifyIdentityHeader(verifier: IdentityVerifier): (request: Requ
     if (token === null) {
       throw new Refusal("unauthenticated", "unauthenticated", "This request does not come from the edge.");
     }
-    const url = new URL(request.url);
+    const { pathname, search } = new URL(request.url);
+    const { method } = request;
     return verifier.verify(token, {
-      method: request.method,
-      path: url.pathname + url.search,
-      body: () => readBounded(request.clone() as Request),
+      method,
+      path: pathname + search,
+      body: takesStream(method, pathname) ? "stream" : () => readBounded(request.clone() as Request),
     });
   };
 }

@@ -21,7 +21,7 @@ found=$(sha256sum <"$1/upload.tar.gz")
 `;
 
 /** `$1` directory of the deployment, `$2` digest. Exit 3: what arrived is not what was sent. */
-export const unpackScript = `
+const unpackScript = `
 set -eu
 umask 022
 directory=$1 digest=$2
