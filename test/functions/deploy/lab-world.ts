@@ -87,7 +87,7 @@ export async function openLabWorld(
 }
 
 /** What a bootstrap does, through the oracle. */
-export async function makeReady(server: LabServer, serverId: string): Promise<void> {
+async function makeReady(server: LabServer, serverId: string): Promise<void> {
   const done = await server.exec(["sh", "-c", installScript, "bootstrap", serverId], { deadlineMs: 170_000 });
   if (done.code !== 0) throw new Error(`the lab server did not become ready: ${done.stdout.slice(-2_000)}`);
 }
@@ -124,7 +124,7 @@ function labProject({ server, git, organization, platform, ...project }: Project
   };
 }
 
-export async function throughProxy(server: LabServer, host: string, path: string) {
+async function throughProxy(server: LabServer, host: string, path: string) {
   const { request } = await import("node:http");
   return new Promise<{ status: number; body: string }>((resolve, reject) => {
     const sent = request(
