@@ -32,6 +32,7 @@ boot_identity
 [ "$6" = - ] || mv -f -- "$base.stdin.$$" "$base.stdin" || exit 1
 mv -f -- "$base.job.$$" "$base.job" || exit 1
 : >>"$base.log"
+wait_ms=0
 if [ -d /run/systemd/system ] && command -v systemd-run >/dev/null; then
   systemd-run --quiet --collect --unit="slipway-$2-$3" \\
     --property=KillMode=control-group --property=TimeoutStopSec=5 --property=RuntimeMaxSec="$(($4 + 30))" \\
@@ -39,11 +40,13 @@ if [ -d /run/systemd/system ] && command -v systemd-run >/dev/null; then
 else
   # sudo and the session leave things in the environment, such as this whole text.
   env -i PATH="$PATH" setsid /bin/sh "$base.job" </dev/null >/dev/null 2>&1 9>&- &
+  # Without a control group a stop finds the unit by its record only, so that must be there.
+  wait_ms=5000
 fi || { rm -f -- "$base.started" "$base.job" "$base.stdin"; exit 1; }
 waited=0
-until [ -e "$base.pid" ] || [ -e "$base.exit" ] || [ "$waited" -ge 500 ]; do
+until [ -e "$base.pid" ] || [ -e "$base.exit" ] || [ "$waited" -ge "$wait_ms" ]; do
   pause 0.01
-  waited=$((waited + 1))
+  waited=$((waited + 10))
 done
 echo started
 `;
