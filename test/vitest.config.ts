@@ -15,7 +15,12 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "unit", include: ["**/*.test.ts"], exclude: ["**/*.lab.test.ts", "lab/**"], testTimeout: 30_000 },
+        test: {
+          name: "unit",
+          include: ["**/*.test.ts"],
+          exclude: ["**/*.lab.test.ts", "lab/**"],
+          testTimeout: 30_000,
+        },
       },
       {
         extends: true,

@@ -10,7 +10,8 @@ const deepest = 32;
 
 export function refuseHostileText(route: Route) {
   return createMiddleware(async (c, next) => {
-    for (const [name, value] of Object.entries(c.req.param() as Record<string, string>)) check(value, `path.${name}`);
+    for (const [name, value] of Object.entries(c.req.param() as Record<string, string>))
+      check(value, `path.${name}`);
     for (const [name, value] of Object.entries(c.req.query())) check(value, `query.${name}`);
     if (takesJson(route)) {
       const text = await c.req.text();
