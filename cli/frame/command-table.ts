@@ -52,7 +52,7 @@ export const commandTable: readonly CommandEntry[] = [
   },
   {
     name: "deploy",
-    summary: "deploy a project from its repository",
+    summary: "deploy a project from its repository or an uploaded folder",
     load: async () => (await import("../deploy.ts")).defineDeploy,
   },
   {

@@ -4,6 +4,7 @@
  * would tie the CLI to the functions.
  */
 import type { z } from "@hono/zod-openapi";
+import { limits } from "../domain/limits.ts";
 import { readEvents, type ServerEvent } from "./event-stream.ts";
 import type { RoutePolicy } from "./route.ts";
 
@@ -46,6 +47,8 @@ export interface Client {
 }
 
 const defaultTimeoutMs = 120_000;
+/** The instance gives up first, and says so. */
+const uploadTimeoutMs = limits.uploadMs + defaultTimeoutMs;
 
 export function createClient(options: ClientOptions): Client {
   const send = async (
@@ -65,7 +68,9 @@ export function createClient(options: ClientOptions): Client {
   return {
     async call(route, ...[input = {}]) {
       const { signal } = input as AnyInput;
-      const deadline = AbortSignal.timeout(options.timeoutMs ?? defaultTimeoutMs);
+      const { body } = input as AnyInput;
+      const timeoutMs = body === undefined ? defaultTimeoutMs : uploadTimeoutMs;
+      const deadline = AbortSignal.timeout(options.timeoutMs ?? timeoutMs);
       const both = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
       const answer = await send(route, input, { accept: "application/json" }, both);
       const text = await answer.text().catch((cause: unknown) => {
@@ -105,17 +110,20 @@ function requestOf(
   for (const [name, value] of Object.entries(input.query ?? {})) {
     if (value !== undefined) url.searchParams.set(name, String(value));
   }
-  const body = input.json === undefined ? null : JSON.stringify(input.json);
-  return new Request(url, {
+  const json = input.json === undefined ? null : JSON.stringify(input.json);
+  const type = input.body !== undefined ? "application/gzip" : json !== null ? "application/json" : null;
+  const init = {
     method: route.method.toUpperCase(),
     headers: {
       authorization: `Bearer ${options.token}`,
       ...headers,
-      ...(body === null ? {} : { "content-type": "application/json" }),
+      ...(type === null ? {} : { "content-type": type }),
     },
-    body,
+    body: input.body ?? json,
     signal,
-  });
+    ...(input.body === undefined ? {} : { duplex: "half" }),
+  };
+  return new Request(url, init as RequestInit);
 }
 
 /** Some other program may listen where the platform is thought to be. */
@@ -151,6 +159,7 @@ interface AnyInput {
   params?: Record<string, unknown>;
   query?: Record<string, unknown>;
   json?: unknown;
+  body?: ReadableStream<Uint8Array>;
   signal?: AbortSignal;
 }
 
@@ -168,8 +177,13 @@ type Json<R> = R extends { request: { body: { content: { "application/json": { s
     : { json?: InputOf<S> }
   : object;
 
+/** A body that is sent as it comes: its route says so. */
+type Raw<R> = R extends { request: { body: { content: { "application/gzip": unknown } } } }
+  ? { body: ReadableStream<Uint8Array> }
+  : object;
+
 /** What a call of the route takes. */
-export type Input<R> = Params<R> & Query<R> & Json<R> & { signal?: AbortSignal };
+export type Input<R> = Params<R> & Query<R> & Json<R> & Raw<R> & { signal?: AbortSignal };
 type Arguments<R> = object extends Input<R> ? [input?: Input<R>] : [input: Input<R>];
 
 type BodyOf<A> = A extends { content: { "application/json": { schema: infer S } } }

@@ -18,7 +18,7 @@
  *   reaches out arrives as a port from the composition root.
  * - functions/*.ts beside the roots (configuration, parts of the roots): shared only, like a module.
  * - edge/pages are part of the edge. edge/node.ts is a root.
- * - cli → commander and @clack/prompts: its own libraries; and functions/offline.ts from init, token and doctor.
+ * - cli → commander, @clack/prompts, ignore and tar: its own libraries; and functions/offline.ts from init, token and doctor.
  * - docs/*.ts and set-up.mjs are tools: they write files from the contract, or run before anything is installed.
  */
 export interface Layer {
@@ -68,7 +68,7 @@ export const layers: readonly Layer[] = [
   ),
   layer("channels", /^functions\/[^/]+\/channels\//, shared(), "one a file", true),
   layer("functions", /^functions\//, shared(), ["hono", "drizzle-orm", ...zod], true),
-  layer("cli", /^cli\//, ["contract"], ["commander", "@clack/prompts"], true),
+  layer("cli", /^cli\//, ["contract"], ["commander", "@clack/prompts", "ignore", "tar"], true),
   layer("dashboard", /^dashboard\//, ["contract"], "any", false),
   layer("tests", /^test\//, "any", "any", true),
   layer("tools", /^(docs\/.*\.ts|set-up\.mjs|sst\.config\.ts)$/, ["contract"], [], true),

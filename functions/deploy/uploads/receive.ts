@@ -81,7 +81,8 @@ async function* bounded(
       cause: error,
     });
   } finally {
-    await reader.cancel().catch(() => undefined);
+    // Not waited for: a source that stalls may never confirm it.
+    reader.cancel().catch(() => undefined);
   }
 }
 
