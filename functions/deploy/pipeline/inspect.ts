@@ -12,14 +12,18 @@ directory=$1 root=$2 output=$3
 field() { printf '%s\\0' "$1" "$2"; }
 inside() { case $1/ in "$source"/*) return 0 ;; *) return 1 ;; esac; }
 cd "$directory/source" && source=$(pwd -P) || exit 1
-if ! { cd "./$root" 2>/dev/null && here=$(pwd -P) && inside "$here"; }; then field root missing; exit 0; fi
 field commit "$(cat "$directory/commit")"
+if ! { cd "./$root" 2>/dev/null && here=$(pwd -P) && inside "$here"; }; then field root missing; exit 0; fi
 if [ -n "$output" ] && there=$(cd "./$output" 2>/dev/null && pwd -P) && inside "$there"; then field output yes; fi
 buildkit=no
 for place in /usr/libexec /usr/lib /usr/local/lib /usr/local/libexec; do
   if [ -x "$place/docker/cli-plugins/docker-buildx" ]; then buildkit=yes; fi
 done
-if [ "$buildkit" = no ] && docker --version 2>/dev/null | grep -q '^Docker version \\(19\\|20\\)\\.'; then buildkit=yes; fi
+if [ "$buildkit" = no ]; then
+  # A fetch has asked the engine's client meanwhile.
+  engine=$(cat "$directory/engine" 2>/dev/null)
+  case \${engine:-$(docker --version 2>/dev/null)} in 'Docker version 19.'*|'Docker version 20.'*) buildkit=yes ;; esac
+fi
 [ "$buildkit" = no ] || field buildkit yes
 count=0
 for name in * .[!.]*; do
@@ -37,27 +41,22 @@ exit 0
 export interface SourceReport {
   commitSha: string;
   commitMessage: string;
+  /** Whether the root directory of the project is a directory inside the source. */
+  rootFound: boolean;
   inspection: Inspection;
   /** Whether BuildKit builds without anything to install: the embedded one of old engines, or buildx. */
   buildkit: boolean;
 }
 
-/** Throws `DeployFailure("root_directory_not_found")`. */
 export function readInspection(stdout: string): SourceReport {
   const fields = pairs(stdout);
   const all = (key: string) => fields.filter(([name]) => name === key).map(([, value]) => value);
-  if (all("root").length > 0) {
-    throw new DeployFailure(
-      "root_directory_not_found",
-      "The root directory of the project is no directory of the repository.",
-      "Check rootDirectory of the project; it is relative to the top of the repository.",
-    );
-  }
   const [commitSha = "", ...message] = (all("commit")[0] ?? "").split("\n");
   if (!/^[0-9a-f]{40,64}$/.test(commitSha)) throw new Error("the server reported no commit");
   return {
     commitSha,
     commitMessage: message.join("\n").trim().slice(0, 2_000),
+    rootFound: all("root").length === 0,
     inspection: {
       files: all("file"),
       directories: all("directory"),
@@ -66,6 +65,14 @@ export function readInspection(stdout: string): SourceReport {
     },
     buildkit: all("buildkit").length > 0,
   };
+}
+
+export function rootNotFound(): DeployFailure {
+  return new DeployFailure(
+    "root_directory_not_found",
+    "The root directory of the project is no directory of the repository.",
+    "Check rootDirectory of the project; it is relative to the top of the repository.",
+  );
 }
 
 /** package.json comes last and whole, whatever bytes it holds. */

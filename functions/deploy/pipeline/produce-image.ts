@@ -12,7 +12,7 @@ import { detect } from "./detect.ts";
 import { environmentFile } from "./environment.ts";
 import { cloneUrlOf, explainFetch, fetchArguments, fetchScript } from "./fetch.ts";
 import { followToLog } from "./follow-to-log.ts";
-import { inspectScript, readInspection, type SourceReport } from "./inspect.ts";
+import { inspectScript, readInspection, rootNotFound, type SourceReport } from "./inspect.ts";
 import { turnPhase } from "./phases.ts";
 import { type BuildPlan, planBuild } from "./plan.ts";
 import { receiveUpload } from "./receive-upload.ts";
@@ -86,6 +86,7 @@ async function noteCommit(
 }
 
 async function makePlan({ parts, config, environment }: Story, report: SourceReport): Promise<BuildPlan> {
+  if (!report.rootFound) throw rootNotFound();
   const { buildStrategy: strategy, build: settings } = config;
   const needed = report.inspection.packageJson !== null && strategy !== "static" && strategy !== "dockerfile";
   const frameworks = needed ? await parts.frameworks.all() : [];

@@ -53,14 +53,19 @@ describe("what the server answers", () => {
       "src",
     ];
     const report = readInspection(`${fields.map((part) => `${part}\0`).join("")}package\0{"a":"\0"}`);
-    expect(report).toMatchObject({ commitSha: sha, commitMessage: "Title\n\nBody", buildkit: true });
+    expect(report).toMatchObject({
+      commitSha: sha,
+      commitMessage: "Title\n\nBody",
+      buildkit: true,
+      rootFound: true,
+    });
     expect(report.inspection).toEqual({
       files: ["a\nb"],
       directories: ["src"],
       packageJson: '{"a":"\0"}',
       outputExists: false,
     });
-    expect(() => readInspection("root\0missing\0")).toThrow("root directory");
+    expect(readInspection(`commit\0${sha}\nTitle\0root\0missing\0`).rootFound).toBe(false);
   });
 
   it("about an image, with and without ports", () => {
