@@ -3,7 +3,7 @@
  * 13 MB that an idle platform should not pay. Entries for which a repository shows no package are left out; they
  * describe other languages or Vercel's own runtimes.
  */
-import type { Framework } from "@vercel/frameworks";
+import type { Framework, Setting } from "@vercel/frameworks";
 import type { FrameworkCatalogue, FrameworkSign, KnownFramework } from "../ports/framework-catalogue.ts";
 
 type Entry = Framework;
@@ -19,8 +19,8 @@ export function createFrameworkCatalogue(): FrameworkCatalogue {
 }
 
 async function load(): Promise<readonly KnownFramework[]> {
-  const { frameworks }: { frameworks: readonly Framework[] } = await import("@vercel/frameworks");
-  return frameworks.flatMap((entry) => {
+  const { frameworkList } = await import("@vercel/frameworks");
+  return frameworkList.flatMap((entry) => {
     const known = shape(entry);
     return known === null ? [] : [known];
   });
@@ -45,7 +45,7 @@ function namesPackage(sign: FrameworkSign): boolean {
   return sign.matchPackage !== undefined || sign.path === "package.json";
 }
 
-function settingValue(setting: Entry["settings"]["buildCommand"]): string | null {
+function settingValue(setting: Setting | undefined): string | null {
   const value = setting !== undefined && "value" in setting ? setting.value : null;
   return value === "N/A" ? null : value;
 }
