@@ -124,7 +124,7 @@ function labProject({ server, git, organization, platform, ...project }: Project
   };
 }
 
-async function throughProxy(server: LabServer, host: string, path: string) {
+export async function throughProxy(server: LabServer, host: string, path: string) {
   const { request } = await import("node:http");
   return new Promise<{ status: number; body: string }>((resolve, reject) => {
     const sent = request(
