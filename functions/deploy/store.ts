@@ -1,12 +1,13 @@
 /** Rows of deployments as this module reads and makes them. A deployment is two rows: its operation and what only it has. */
-import { and, desc, eq, isNotNull, or, type SQL, sql } from "drizzle-orm";
+import { and, desc, eq, isNotNull, or, type SQL } from "drizzle-orm";
 import type { Queryable, Transaction } from "../../shared/db/database.ts";
 import { behindCursor, type PageRequest } from "../../shared/db/page.ts";
-import { deployments, operationEvents, operations, projects, servers } from "../../shared/db/schema.ts";
+import { deployments, operations, projects, servers } from "../../shared/db/schema.ts";
 import type { DeploymentTrigger } from "../../shared/domain/deployment.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { AskedSettings } from "../../shared/domain/project.ts";
 import { insertOperation } from "../../shared/operations/create.ts";
+import { readLastEvents } from "../../shared/operations/event-log.ts";
 import type { DeploymentConfig } from "./snapshot.ts";
 
 export const deploymentKindName = "deployment";
@@ -163,17 +164,8 @@ export async function deploymentRow(db: Queryable, id: string): Promise<Deployme
 
 /** The last log lines of a phase as they are stored, for the error of what failed. */
 export async function lastLines(db: Queryable, id: string, phase: string, count = 20): Promise<string[]> {
-  const rows = await db
-    .select({ data: operationEvents.data })
-    .from(operationEvents)
-    .where(
-      and(
-        eq(operationEvents.operationId, id),
-        eq(operationEvents.type, "log"),
-        sql`${operationEvents.data} ->> 'phase' = ${phase} and ${operationEvents.data} ->> 'stream' = 'stdout'`,
-      ),
-    )
-    .orderBy(desc(operationEvents.seq))
-    .limit(count);
-  return rows.map(({ data }) => String(data["line"])).reverse();
+  // What the platform says itself stands among them and is left out.
+  const events = await readLastEvents(db, { operationId: id, type: "log", phase, limit: 2 * count });
+  const said = events.filter(({ data }) => data["stream"] === "stdout");
+  return said.slice(-count).map(({ data }) => String(data["line"]));
 }
