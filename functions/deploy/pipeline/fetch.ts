@@ -38,6 +38,8 @@ if [ ! -f "$repository/HEAD" ]; then
   mkdir -p "\${repository%/*}"
   git init --quiet --bare --template= "$repository"
 fi
+# For whoever looks at the source afterwards: the client takes a moment to say its version, and here it costs none.
+docker --version >"$directory/engine" 2>/dev/null &
 rm -f "$repository"/shallow.lock "$repository"/refs/slipway/head.lock "$repository"/packed-refs.lock
 head=HEAD
 [ -z "$branch" ] || head="refs/heads/$branch"
@@ -63,6 +65,7 @@ g --work-tree="$directory/source" checkout-index --all --force --quiet
 rm -f "$directory/index"
 { echo "$commit"; g log -1 --no-show-signature --format=%B "$commit" | head -c 4000; } >"$directory/commit.next"
 mv "$directory/commit.next" "$directory/commit"
+wait
 [ ! -f .gitmodules ] || echo "The repository has submodules; they are not fetched"
 `;
 

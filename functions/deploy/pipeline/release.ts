@@ -52,6 +52,10 @@ report() {
   docker container inspect --format \\
     '{{.State.Pid}}|{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}|{{json .Config.Healthcheck}}' "$container"
 }
+# Beside the other commands: each start of the client takes as long as all of our own work here.
+tagging=
+[ -z "$tag" ] || { docker image tag "$image" "$tag" >/dev/null 2>&1 & tagging=$!; }
+tagged() { [ -z "$tagging" ] || wait "$tagging"; }
 found=$(docker inspect --format '{{.Name}}' "$container" "$network" 2>/dev/null)
 case $found in
   */"$container"*)
@@ -60,10 +64,9 @@ case $found in
     ;;
 esac
 case $found in *"$network"*) ;; *) make_network || exit 1 ;; esac
-[ -z "$tag" ] || docker image tag "$image" "$tag" 2>/dev/null || exit 62
-[ -z "$stop_first" ] || docker stop --time 10 "$stop_first" >/dev/null 2>&1
+[ -z "$stop_first" ] || { tagged || exit 62; docker stop --time 10 "$stop_first" >/dev/null 2>&1; }
 set -- docker run --detach --pull never --name "$container" --network "$network" --env-file /dev/stdin "$@" "$image"
-problem=$( ( eval "$slipway_environment"; printf '%s' "$slipway_env_file" | "$@" ) 2>&1 >/dev/null ) && { report; exit; }
+problem=$( ( eval "$slipway_environment"; printf '%s' "$slipway_env_file" | "$@" ) 2>&1 >/dev/null ) && { tagged || exit 62; report; exit; }
 docker rm --force "$container" >/dev/null 2>&1
 printf '%s\\n' "$problem" >&2
 case $problem in
