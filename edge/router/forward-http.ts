@@ -15,6 +15,9 @@ export interface HttpForwarderOptions {
   fetch?: typeof fetch;
 }
 
+/** Else Node's fetch keeps all of a streamed body, to send it again after a redirect. */
+const notKept = { redirect: "error", window: null } as const;
+
 export function forwardHttp(options: HttpForwarderOptions): Forwarder {
   const send = options.fetch ?? fetch;
   return {
@@ -32,7 +35,10 @@ export function forwardHttp(options: HttpForwarderOptions): Forwarder {
       }
       const init = { method, headers, redirect: "manual", signal } as const;
       const url = new URL(path, options.origins[module]);
-      if (passes !== null) return send(url, { ...init, body: passes, duplex: "half" } as RequestInit);
+      if (passes !== null) {
+        const streamed = { ...init, ...notKept, body: passes, duplex: "half" };
+        return send(url, streamed as RequestInit);
+      }
       return send(url, { ...init, body: read === null || read.length === 0 ? null : read });
     },
   };

@@ -35,9 +35,10 @@ function counted(body: ReadableStream<Uint8Array>, bytesMost: number): StreamedB
         if (bytes <= bytesMost) return controller.enqueue(value);
         refused = tooLarge(bytesMost);
         controller.error(refused);
-        await reader.cancel(refused);
       },
-      cancel: (reason) => reader.cancel(reason),
+      // A cancel of the caller's body would end the connection, and with it the answer that says why. The host lets the
+      // rest go by when the answer is out.
+      cancel: () => reader.releaseLock(),
     },
     { highWaterMark: 0 },
   );

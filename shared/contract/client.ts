@@ -58,7 +58,7 @@ export function createClient(options: ClientOptions): Client {
     signal: AbortSignal,
   ) => {
     const request = requestOf(options, route, input, headers, signal);
-    const answer = await (options.fetch ?? fetch)(request).catch((cause: unknown) => {
+    const answer = await (options.fetch ?? fetchOf(input))(request).catch((cause: unknown) => {
       input.signal?.throwIfAborted();
       throw new ApiUnreachable(options.baseUrl, cause);
     });
@@ -94,6 +94,12 @@ export function createClient(options: ClientOptions): Client {
       });
     },
   };
+}
+
+/** A streamed body goes once: else Node's fetch keeps all of it, to send it again after a redirect. */
+function fetchOf({ body }: AnyInput): (request: Request) => Promise<Response> {
+  const once = { redirect: "error", window: null, duplex: "half" } as const;
+  return body === undefined ? fetch : (request) => fetch(request, once as RequestInit);
 }
 
 function requestOf(
