@@ -6,6 +6,7 @@ import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
 import { createPlatform } from "../../functions/platform/routes.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
+import { createMetrics } from "../../shared/adapters/prometheus-metrics.ts";
 import { createSsh2Shell } from "../../shared/adapters/ssh2-shell.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
@@ -25,6 +26,7 @@ export async function openInstance() {
   const shell = createSsh2Shell();
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const deploy = scriptedDeploy();
+  const metrics = createMetrics({ log });
   const stopping = new AbortController();
   const platform = createPlatform({
     db,
@@ -38,6 +40,7 @@ export async function openInstance() {
     fingerprintKey: makeSealKey(),
     verifyIdentity: refuseUnsigned,
     stopping: stopping.signal,
+    exposeMetrics: metrics.expose,
   });
   const served = await serveEdge({ app: edge(db, platform, deploy), host: "127.0.0.1", port: 0 });
   const home = await openHome({ DATABASE_URL: database.url });
@@ -70,6 +73,7 @@ export async function openInstance() {
       instanceWebhookSecret: null,
       log,
       clock: wallClock,
+      metrics,
     });
   }
 }
