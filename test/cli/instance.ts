@@ -3,6 +3,7 @@ import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
 import { createEdge } from "../../edge/app.ts";
 import { serveEdge } from "../../edge/node.ts";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
+import { measureInstance } from "../../functions/instance-metrics.ts";
 import { createPlatform } from "../../functions/platform/routes.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
@@ -43,6 +44,11 @@ export async function openInstance() {
     exposeMetrics: metrics.expose,
   });
   const served = await serveEdge({ app: edge(db, platform, deploy), host: "127.0.0.1", port: 0 });
+  const stopMeasuring = measureInstance(metrics, {
+    ...{ version: "0.0.0-test", mode: "self-hosted", db, clock: wallClock, streams: served.streams },
+    pool: () => ({ total: 0, idle: 0, waiting: 0 }),
+    shell: () => shell.counts(),
+  });
   const home = await openHome({ DATABASE_URL: database.url });
   return {
     home,
@@ -51,6 +57,7 @@ export async function openInstance() {
     url: served.url,
     async close() {
       stopping.abort();
+      stopMeasuring();
       await served.close();
       feed.close();
       await shell.close();
