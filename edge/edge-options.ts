@@ -6,8 +6,8 @@ import type { EdgeStore } from "../shared/ports/edge-store.ts";
 import type { Forwarder } from "../shared/ports/forwarder.ts";
 import type { LimitAnswer, Limiter } from "../shared/ports/limiter.ts";
 import type { Log } from "../shared/ports/log.ts";
-import type { StreamedBody } from "./router/limit-stream.ts";
 import type { Metrics } from "../shared/ports/metrics.ts";
+import type { StreamedBody } from "./router/limit-stream.ts";
 import type { MatchedRoute } from "./router/match-route.ts";
 import type { Counters } from "./webhooks/counters.ts";
 
