@@ -16,16 +16,17 @@ import { authenticate } from "./router/authenticate.ts";
 import { forward } from "./router/forward.ts";
 import { authorize, limitBody, limitRate, rateHeaders } from "./router/gates.ts";
 import { createRouteTable, type MatchRoute } from "./router/match-route.ts";
+import { observeRequests } from "./router/observe.ts";
 import { parseTrustedProxies, sourceIp } from "./router/source-ip.ts";
 import { answerHealth, answerReady, answerVersion } from "./system.ts";
-import { createCounters } from "./webhooks/counters.ts";
+import { counted, createCounters } from "./webhooks/counters.ts";
 import { receiveDelivery } from "./webhooks/ingress.ts";
 
 export type EdgeApp = Hono<EdgeEnv>;
 
 export function createEdge(given: EdgeOptions): EdgeApp {
-  const { clock, counters = createCounters(() => clock.nowMs()) } = given;
-  const options = { ...given, counters };
+  const { clock, metrics, counters = createCounters(() => clock.nowMs()) } = given;
+  const options = { ...given, counters: metrics === undefined ? counters : counted(counters, metrics) };
   const app = new Hono<EdgeEnv>();
   app.onError((error, c) => answerError(error, c, options));
   app.use(requestFacts(options));
@@ -45,7 +46,9 @@ export function createEdge(given: EdgeOptions): EdgeApp {
 /** Before everything: who is on the other end, under which id this request is logged, and what every answer carries. */
 function requestFacts(options: EdgeOptions) {
   const trusted = parseTrustedProxies(options.trustedProxies);
+  const observe = observeRequests(options);
   return createMiddleware<EdgeEnv>(async (c, next) => {
+    const startedMs = options.clock.nowMs();
     c.set("requestId", `req_${crypto.randomUUID().replaceAll("-", "")}`);
     const forwardedFor = c.req.header("x-forwarded-for") ?? null;
     c.set("sourceIp", sourceIp(c.env?.remoteAddress, forwardedFor, trusted));
@@ -58,6 +61,7 @@ function requestFacts(options: EdgeOptions) {
     const limited = c.get("limited");
     if (limited !== undefined)
       for (const [name, value] of Object.entries(rateHeaders(limited))) headers.set(name, value);
+    observe(c, startedMs);
   });
 }
 

@@ -6,6 +6,7 @@ import type { EdgeStore } from "../shared/ports/edge-store.ts";
 import type { Forwarder } from "../shared/ports/forwarder.ts";
 import type { LimitAnswer, Limiter } from "../shared/ports/limiter.ts";
 import type { Log } from "../shared/ports/log.ts";
+import type { Metrics } from "../shared/ports/metrics.ts";
 import type { StreamedBody } from "./router/limit-stream.ts";
 import type { MatchedRoute } from "./router/match-route.ts";
 import type { Counters } from "./webhooks/counters.ts";
@@ -27,8 +28,10 @@ export interface EdgeOptions {
   instanceWebhookSecret: string | null;
   log: Log;
   clock: Clock;
-  /** Refused deliveries by minute and source; for metrics and the inbox page. */
+  /** Refused deliveries by minute and source; for the inbox page. */
   counters?: Counters;
+  /** Requests by route and status, refused deliveries by status. Absent: nothing is counted. */
+  metrics?: Metrics;
 }
 
 export interface EdgeEnv {

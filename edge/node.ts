@@ -21,6 +21,8 @@ export interface ServeOptions {
 export interface Served {
   /** Where it listens, without a slash at the end. */
   url: string;
+  /** Streams that are open now. For metrics. */
+  streams(): number;
   close(): Promise<void>;
 }
 
@@ -61,7 +63,11 @@ export async function serveEdge({
     listener,
   );
   await listen(server, host, port);
-  return { url: urlOf(server.address() as AddressInfo), close: () => close(server, streams, closeMs) };
+  return {
+    url: urlOf(server.address() as AddressInfo),
+    streams: () => streams.size,
+    close: () => close(server, streams, closeMs),
+  };
 }
 
 /** A caller who sends slowly on purpose holds a connection no longer than its body may take. */

@@ -27,6 +27,7 @@ export interface Configuration {
   acmeDirectory: string | undefined;
   /** Authenticated API, per token and minute. */
   apiPerMinute: number;
+  logLevel: (typeof logLevels)[number];
   /** For the person who started it; nothing is wrong enough to stop. */
   warnings: string[];
 }
@@ -46,7 +47,10 @@ const known = [
   "SLIPWAY_BASE_DOMAIN",
   "SLIPWAY_ACME_DIRECTORY",
   "SLIPWAY_API_LIMIT",
+  "SLIPWAY_LOG_LEVEL",
 ];
+
+const logLevels = ["debug", "info", "warn", "error"] as const;
 
 /** Throws `StartFailure` (`configuration_invalid`) for the first wrong value. An empty value counts as unset. */
 export function readConfiguration(environment: Environment, surroundings: Surroundings): Configuration {
@@ -81,8 +85,14 @@ export function readConfiguration(environment: Environment, surroundings: Surrou
       least: 1,
       most: 10_000_000,
     }),
+    logLevel: readLogLevel(value("SLIPWAY_LOG_LEVEL")),
     warnings: unknownNames(environment),
   };
+}
+
+/** Where it listens, as this machine reaches it. */
+export function listeningAt({ host, port }: Pick<Configuration, "host" | "port">): string {
+  return `http://${reachable(host)}:${port}`;
 }
 
 /** As root the database runs under another uid, which needs parents that it may pass; a clone seldom has them. */
@@ -94,6 +104,12 @@ function readMode(value: string | undefined): Configuration["mode"] {
   if (value === undefined || value === "self-hosted") return "self-hosted";
   if (value === "cloud") return "cloud";
   throw wrong("SLIPWAY_MODE", `is "${value}"`, "self-hosted (the default) or cloud");
+}
+
+function readLogLevel(value = "info"): Configuration["logLevel"] {
+  const level = logLevels.find((each) => each === value);
+  if (level !== undefined) return level;
+  throw wrong("SLIPWAY_LOG_LEVEL", `is "${value}"`, `${logLevels.slice(0, -1).join(", ")} or error`);
 }
 
 function readNumber(

@@ -24,11 +24,11 @@ const stopMs = 30_000;
 
 async function main(): Promise<void> {
   const startedMs = performance.now();
-  const log = openLog();
   const configuration = readConfiguration(process.env, {
     isRoot: process.getuid?.() === 0,
     workingDirectory: process.cwd(),
   });
+  const log = openLog({ level: configuration.logLevel });
   for (const warning of configuration.warnings) log.warn({}, warning);
   const starting = new AbortController();
   const running = start(configuration, log, starting.signal);

@@ -19,6 +19,7 @@ import { createFileBlobStore } from "../shared/adapters/file-blob-store.ts";
 import { createPgBossQueue } from "../shared/adapters/pg-boss-queue.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { openListener } from "../shared/adapters/postgres-listen.ts";
+import { createMetrics } from "../shared/adapters/prometheus-metrics.ts";
 import { createSsh2Shell } from "../shared/adapters/ssh2-shell.ts";
 import { createFrameworkCatalogue } from "../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
@@ -35,6 +36,7 @@ import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
 import { createDeploymentKind } from "./deploy/deployment-kind.ts";
 import { createDeploy } from "./deploy/routes.ts";
 import { sweepUploads } from "./deploy/uploads/sweep.ts";
+import { measureInstance, observeOperations } from "./instance-metrics.ts";
 import { createBootstrapKind } from "./platform/bootstrap/kind.ts";
 import { createPlatform } from "./platform/routes.ts";
 
@@ -62,6 +64,7 @@ const concurrency = 16;
 export async function startInOneProcess(options: OneProcessOptions): Promise<OneProcess> {
   const { configuration, secrets, log, version } = options;
   const stopping = new AbortController();
+  const metrics = createMetrics({ log });
   const database = openDatabase({ url: options.databaseUrl, log, max: 20 });
   const { db } = database;
   const listener = openListener({ url: options.databaseUrl, log });
@@ -90,6 +93,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     concurrency,
     clock: monotonicClock,
     log,
+    observer: observeOperations(metrics),
   });
 
   const apps = {
@@ -103,6 +107,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
       verifyIdentity: refuseUnsigned,
       feed,
       stopping: stopping.signal,
+      exposeMetrics: metrics.expose,
     }),
     deploy: createDeploy({
       db,
@@ -131,6 +136,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     instanceWebhookSecret: configuration.gitWebhookSecret ?? null,
     log,
     clock: wallClock,
+    metrics,
   };
 
   if (options.aloneOnDatabase) await endLeasesOfTheDead(db);
@@ -159,12 +165,19 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     host: configuration.host,
     port: configuration.port,
   });
+  const stopMeasuring = measureInstance(metrics, {
+    ...{ version, mode: configuration.mode, db, clock: monotonicClock },
+    pool: database.counts,
+    shell: () => shell.counts(),
+    streams: served.streams,
+  });
 
   return {
     url: served.url,
     db,
     async close() {
       stopping.abort();
+      stopMeasuring();
       await served.close();
       feed.close();
       await runner.stop();

@@ -16,9 +16,12 @@ export interface LogLine {
 }
 
 /** A log that keeps what was said, for tests that do. */
-export function recordingLog(lines: LogLine[] = []): Log & { lines: LogLine[] } {
+export function recordingLog(
+  lines: LogLine[] = [],
+  common: Record<string, unknown> = {},
+): Log & { lines: LogLine[] } {
   const at = (level: LogLine["level"]) => (fields: Record<string, unknown>, message: string) => {
-    lines.push({ level, fields, message });
+    lines.push({ level, fields: { ...common, ...fields }, message });
   };
   return {
     lines,
@@ -26,6 +29,6 @@ export function recordingLog(lines: LogLine[] = []): Log & { lines: LogLine[] } 
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    child: () => recordingLog(lines),
+    child: (fields) => recordingLog(lines, { ...common, ...fields }),
   };
 }

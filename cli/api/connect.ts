@@ -5,6 +5,7 @@
 import { ApiError, ApiUnreachable, type Client, createClient } from "../../shared/contract/client.ts";
 import type { streamDeployment } from "../../shared/contract/deployments.ts";
 import type { bootstrapServer } from "../../shared/contract/servers.ts";
+import type { metrics } from "../../shared/contract/system.ts";
 import type { Context } from "../frame/context.ts";
 import { Failure, interrupted } from "../frame/failure.ts";
 import { currentLogin, type Login } from "./credentials.ts";
@@ -19,6 +20,8 @@ export interface StreamEvent {
 export interface Api {
   url: string;
   call: Client["call"];
+  /** A route that answers plain text. */
+  text: (route: typeof metrics) => Promise<string>;
   /** A stream up to its `complete`. The client takes it up again after a cut. */
   events: (
     route: typeof streamDeployment | typeof bootstrapServer,
@@ -46,6 +49,13 @@ export function connectTo({ url, token }: Login, { signal }: Pick<Context, "sign
     call: async (route, ...input) => {
       try {
         return await client.call(route, ...withSignal(input));
+      } catch (error) {
+        throw failureOf(error, url, signal);
+      }
+    },
+    text: async (route) => {
+      try {
+        return await client.text(route, { signal });
       } catch (error) {
         throw failureOf(error, url, signal);
       }

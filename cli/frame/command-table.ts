@@ -36,6 +36,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("../status.ts")).defineStatus,
   },
   {
+    name: "doctor",
+    summary: "look for what is wrong with the instance, and say what to do",
+    load: async () => (await import("../doctor.ts")).defineDoctor,
+  },
+  {
     name: "token",
     summary: "make, list and revoke access tokens",
     load: async () => (await import("../token.ts")).defineToken,

@@ -1,4 +1,6 @@
 /** Refused deliveries (401, 413, 429), counted by minute and source: a refusal is never a row in the database. */
+import type { Metrics } from "../../shared/ports/metrics.ts";
+
 export interface Counters {
   count(status: 401 | 413 | 429, source: string): void;
   /** Newest minute first. */
@@ -33,5 +35,20 @@ export function createCounters(now: () => number = Date.now, mostEntries = 5_000
       entries.set(key, { minute, source, status, count: 1 });
     },
     list: () => [...entries.values()].reverse(),
+  };
+}
+
+/** The same, counted for metrics too: by status alone, since sources have no bound. */
+export function counted(counters: Counters, metrics: Metrics): Counters {
+  const refused = metrics.counter({
+    name: "slipway_webhooks_refused_total",
+    help: "Deliveries refused before they were stored, by status.",
+  });
+  return {
+    count(status, source) {
+      refused.add({ status: String(status) });
+      counters.count(status, source);
+    },
+    list: () => counters.list(),
   };
 }

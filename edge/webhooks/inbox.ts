@@ -79,7 +79,10 @@ async function handle(
     const settled = await options.store.inbox.settle(claim, planDelivery(delivery.event, payload, projects));
     // Taken over meanwhile: whoever has it now answers for it.
     if (settled === null) return "ignored";
-    for (const { id, projectId } of settled.deployments) nudge(options, id, projectId);
+    for (const { id, projectId } of settled.deployments) {
+      options.log.info({ operationId: id, projectId, deliveryRow: claim.id }, "a push made a deployment");
+      nudge(options, id, projectId);
+    }
     return settled.status;
   } catch (error) {
     await failed(options, claim, error);

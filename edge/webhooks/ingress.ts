@@ -10,7 +10,9 @@ import { providerOf, unknownProvider } from "./providers.ts";
 import { resolveTrust } from "./resolve-secret.ts";
 import { readDelivery, readHeaders } from "./signature.ts";
 
-export async function receiveDelivery(c: Context<EdgeEnv>, options: EdgeOptions): Promise<Response> {
+export async function receiveDelivery(c: Context<EdgeEnv>, given: EdgeOptions): Promise<Response> {
+  // Whatever is said about this delivery further down is said under the id of its request.
+  const options = { ...given, log: given.log.child({ requestId: c.get("requestId") }) };
   const name = c.get("matched").params["provider"] ?? "";
   const provider = providerOf(name);
   if (provider === null) return unknownProvider(name);

@@ -1,7 +1,7 @@
 /** Clean-ups of projects as a kind of long work, for the runner. */
 import type { OperationKind } from "../../shared/operations/definition.ts";
 import { type CleanUpParts, cleanUp } from "./clean-up.ts";
-import { explainWith } from "./explain.ts";
+import { explain } from "./explain.ts";
 import { cleanUpKindName } from "./order-clean-up.ts";
 import { type CleanUpEvent, type CleanUpState, cleanUpStates, finalCleanUpStates } from "./states.ts";
 
@@ -13,7 +13,7 @@ export function createCleanUpKind(parts: CleanUpParts): OperationKind<CleanUpSta
     final: finalCleanUpStates,
     mechanism: { failed: "fail", cancelled: "cancel", superseded: "cancel" },
     run: (context) => cleanUp(parts, context),
-    explain: explainWith(parts.log),
+    explain,
     // It only ever takes away; what is left is found by the next one.
     undo: async () => undefined,
   };

@@ -1,6 +1,6 @@
 /** Deployments as a kind of long work, for the runner. */
 import type { OperationKind } from "../../shared/operations/definition.ts";
-import { explainWith } from "./explain.ts";
+import { explain } from "./explain.ts";
 import {
   type DeploymentEvent,
   type DeploymentState,
@@ -22,7 +22,7 @@ export function createDeploymentKind(parts: StoryParts): DeploymentKind {
     final: finalDeploymentStates,
     mechanism: { failed: "fail", cancelled: "cancel", superseded: "supersede" },
     run: (context) => tell(parts, context),
-    explain: explainWith(parts.log),
+    explain,
     undo: (context) => undo(parts, context),
   };
 }

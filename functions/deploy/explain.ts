@@ -20,24 +20,22 @@ const hints: Partial<Record<ShellFailureReason, { code: string; hint: string }>>
   },
 };
 
-export function explainWith(log: Log): (error: unknown) => OperationError {
-  return (error) => {
-    if (error instanceof DeployFailure) {
-      const { code, message, hint, logTail } = error;
-      return { code, message, hint, logTail: [...logTail] };
-    }
-    if (error instanceof Refusal) {
-      return { code: error.code, message: error.message, hint: null, logTail: [] };
-    }
-    if (error instanceof ShellFailure) {
-      const known = hints[error.reason] ?? {
-        code: "server_unreachable",
-        hint: "Check the server, then deploy again.",
-      };
-      return { code: known.code, message: error.message, hint: known.hint, logTail: [] };
-    }
-    log.error({ error }, "a deployment failed for a reason of ours");
-    const hint = "The platform's log has the reason; deploy again.";
-    return { code: "internal", message: "Internal error.", hint, logTail: [] };
-  };
+export function explain(error: unknown, log: Log): OperationError {
+  if (error instanceof DeployFailure) {
+    const { code, message, hint, logTail } = error;
+    return { code, message, hint, logTail: [...logTail] };
+  }
+  if (error instanceof Refusal) {
+    return { code: error.code, message: error.message, hint: null, logTail: [] };
+  }
+  if (error instanceof ShellFailure) {
+    const known = hints[error.reason] ?? {
+      code: "server_unreachable",
+      hint: "Check the server, then deploy again.",
+    };
+    return { code: known.code, message: error.message, hint: known.hint, logTail: [] };
+  }
+  log.error({ error }, "a deployment failed for a reason of ours");
+  const hint = "The platform's log has the reason; deploy again.";
+  return { code: "internal", message: "Internal error.", hint, logTail: [] };
 }

@@ -1,5 +1,6 @@
 /** The routes of the platform module: parse, call the use case, shape the answer. */
 import * as organizations from "../../shared/contract/organizations.ts";
+import * as system from "../../shared/contract/system.ts";
 import { admit, load } from "../../shared/db/tenancy.ts";
 import { createModuleApp, type ModuleApp, type ModuleAppOptions } from "../../shared/http/module-app.ts";
 import type { Feed } from "../../shared/operations/follow.ts";
@@ -11,9 +12,14 @@ import { addProjectRoutes } from "./project-routes.ts";
 import { addServerRoutes } from "./server-routes.ts";
 import { listTokens, revokeToken } from "./tokens.ts";
 
+/** The version of the format stands in the type. */
+const exposition = "text/plain; version=0.0.4; charset=utf-8";
+
 export interface PlatformOptions extends PlatformParts, Pick<ModuleAppOptions, "verifyIdentity"> {
   /** Follows the log of a bootstrap. */
   feed: Feed;
+  /** All metrics in Prometheus' text format. */
+  exposeMetrics: () => Promise<string>;
   /** Ends open streams when the process stops. */
   stopping?: AbortSignal;
 }
@@ -43,6 +49,10 @@ export function createPlatform(options: PlatformOptions): ModuleApp {
   });
   app.openapi(organizations.listAudit, async (c) =>
     c.json(await listAudit(db, c.get("principal"), c.req.valid("query")), 200),
+  );
+
+  app.openapi(system.metrics, async (c) =>
+    c.text(await options.exposeMetrics(), 200, { "Content-Type": exposition }),
   );
 
   addServerRoutes(app, options, (principal, id) =>

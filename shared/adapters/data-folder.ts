@@ -61,6 +61,11 @@ export async function openDataFolder(path: string, options: OpenDataFolderOption
   }
 }
 
+/** Who holds the folder now, by its record; asks for no lock, so that it is in nobody's way. */
+export async function findHolder(path: string): Promise<DataFolderHolder | undefined> {
+  return readHolder(resolve(path));
+}
+
 /** SQLite's result codes (sqlite3.h). */
 const sqliteBusy = 5;
 

@@ -5,6 +5,7 @@
 
 import { fileURLToPath } from "node:url";
 import { sql } from "drizzle-orm";
+import { readMigrationFiles } from "drizzle-orm/migrator";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { migrate } from "drizzle-orm/node-postgres/migrator";
 import { StartFailure } from "../domain/start-failure.ts";
@@ -32,6 +33,26 @@ export async function migrateDatabase(url: string): Promise<void> {
     await requireServer(db);
     await db.execute(sql`SELECT pg_advisory_lock(${lockKey})`);
     await migrate(db, { migrationsFolder });
+  } finally {
+    await db.$client.end();
+  }
+}
+
+/** Migrations that the database does not have yet, and whether it has some that this version does not know. Changes nothing. */
+export async function findMigrations(url: string): Promise<{ pending: number; newer: boolean }> {
+  const db = drizzle({ connection: { connectionString: url, max: 1, connectionTimeoutMillis: 10_000 } });
+  db.$client.on("error", () => undefined);
+  try {
+    const known = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
+    const table = await db.execute<{ found: boolean }>(
+      sql`SELECT to_regclass('drizzle.__drizzle_migrations') IS NOT NULL AS found`,
+    );
+    if (table.rows[0]?.found !== true) return { pending: known.length, newer: false };
+    const { rows } = await db.execute<{ last: number }>(
+      sql`SELECT coalesce(max(created_at), 0)::float8 AS last FROM drizzle.__drizzle_migrations`,
+    );
+    const last = Number(rows[0]?.last);
+    return { pending: known.filter((each) => each > last).length, newer: last > Math.max(...known) };
   } finally {
     await db.$client.end();
   }

@@ -42,6 +42,8 @@ export class ApiUnreachable extends Error {
 
 export interface Client {
   call<R extends AnyRoute>(route: R, ...input: Arguments<R>): Promise<Success<R>>;
+  /** A call whose answer is plain text. */
+  text(route: AnyRoute, input?: { signal?: AbortSignal }): Promise<string>;
   /** Events of a stream, taken up again behind the last one after a cut, until the stream says `complete`. */
   stream<R extends AnyRoute>(route: R, ...input: Arguments<R>): AsyncIterable<ServerEvent>;
 }
@@ -65,20 +67,23 @@ export function createClient(options: ClientOptions): Client {
     if (!answer.ok) throw new ApiError(answer.status, await errorBody(answer));
     return answer;
   };
+  const whole = async (route: AnyRoute, input: AnyInput, accept: string): Promise<string> => {
+    const { signal, body } = input;
+    const timeoutMs = body === undefined ? defaultTimeoutMs : uploadTimeoutMs;
+    const deadline = AbortSignal.timeout(options.timeoutMs ?? timeoutMs);
+    const both = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+    const answer = await send(route, input, { accept }, both);
+    return answer.text().catch((cause: unknown) => {
+      signal?.throwIfAborted();
+      throw new ApiUnreachable(options.baseUrl, cause);
+    });
+  };
   return {
     async call(route, ...[input = {}]) {
-      const { signal } = input as AnyInput;
-      const { body } = input as AnyInput;
-      const timeoutMs = body === undefined ? defaultTimeoutMs : uploadTimeoutMs;
-      const deadline = AbortSignal.timeout(options.timeoutMs ?? timeoutMs);
-      const both = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
-      const answer = await send(route, input, { accept: "application/json" }, both);
-      const text = await answer.text().catch((cause: unknown) => {
-        signal?.throwIfAborted();
-        throw new ApiUnreachable(options.baseUrl, cause);
-      });
+      const text = await whole(route, input as AnyInput, "application/json");
       return parsed(text, options.baseUrl) as Success<typeof route>;
     },
+    text: (route, input = {}) => whole(route, input, "text/plain"),
     stream(route, ...[input = {}]) {
       const { signal = new AbortController().signal } = input as AnyInput;
       return readEvents({

@@ -1,4 +1,4 @@
-/** Liveness, readiness and version: public, and silent about everything else. */
+/** Liveness, readiness and version: public, and silent about everything else. Metrics need a token. */
 import { z } from "@hono/zod-openapi";
 import { data, json, route } from "./route.ts";
 
@@ -30,6 +30,20 @@ export const version = route(
     summary: "Version and mode",
     responses: {
       200: json("Version", data(z.object({ version: z.string(), mode: z.enum(["self-hosted", "cloud"]) }))),
+    },
+  },
+);
+
+/** Of the whole instance: in the cloud, where organizations share one, they are the operator's and not mounted. */
+export const metrics = route(
+  { module: "platform", permission: "organization:read", modes: ["self-hosted"] },
+  {
+    method: "get",
+    path: "/api/system/metrics",
+    summary: "Metrics of this instance for Prometheus",
+    description: "Text format 0.0.4. Counters are of this process and begin at 0 with it.",
+    responses: {
+      200: { description: "Metrics", content: { "text/plain": { schema: z.string() } } },
     },
   },
 );

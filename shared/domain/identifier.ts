@@ -23,6 +23,11 @@ declare const brand: unique symbol;
 /** A branded string: an id of one kind is no id of another for the type checker. */
 export type Id<K extends IdKind> = string & { readonly [brand]: K };
 
+/** Below every id of its kind that is made from this time on: finds a span of time over a primary key. */
+export function firstIdAt(kind: IdKind, ms: number): string {
+  return `${idPrefixes[kind]}_${encodeTime(ms).join("")}${alphabet.charAt(0).repeat(16)}`;
+}
+
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 let lastMs = -1;

@@ -32,6 +32,7 @@ export function eventStream(c: Context, options: EventStreamOptions): Response {
   const ended = new AbortController();
   const gone = [c.req.raw.signal, ...(options.signal === undefined ? [] : [options.signal])];
   const until = AbortSignal.any([ended.signal, ...gone]);
+  const requestId: unknown = c.get("requestId");
   const since = sinceOf(c);
   let room = Promise.withResolvers<void>();
   const body = new ReadableStream<Uint8Array>(
@@ -44,7 +45,9 @@ export function eventStream(c: Context, options: EventStreamOptions): Response {
         };
         line.send(": open\n\n");
         converse(line, since, until, options)
-          .catch((error: unknown) => until.aborted || options.log.error({ error }, "a stream broke"))
+          .catch(
+            (error: unknown) => until.aborted || options.log.error({ error, requestId }, "a stream broke"),
+          )
           .finally(() => {
             ended.abort();
             close(controller);

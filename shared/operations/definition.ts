@@ -7,6 +7,7 @@
 
 import type { Transaction } from "../db/database.ts";
 import type { OperationError } from "../domain/deployment.ts";
+import type { Log } from "../ports/log.ts";
 
 /** Which event leads from a state to which; an absent pair is refused. */
 export type StateTable<State extends string, Event extends string> = Record<
@@ -27,8 +28,8 @@ export interface OperationKind<State extends string, Event extends string> {
   mechanism: { failed: Event; cancelled: Event; superseded: Event | null };
   /** The story. Must leave the operation in a final state, or throw. Called again, from the start, by every new owner. */
   run(context: OperationContext<State, Event>): Promise<void>;
-  /** Turns what the story threw into what the row and the user get. */
-  explain(error: unknown): OperationError;
+  /** Turns what the story threw into what the row and the user get. `log` says which operation it was. */
+  explain(error: unknown, log: Log): OperationError;
   /** Called before `failed` or `cancelled` is written: ends remote work, proves it gone. May throw; then it is tried again. */
   undo(context: OperationContext<State, Event>): Promise<void>;
 }

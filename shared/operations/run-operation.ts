@@ -25,6 +25,13 @@ export interface RunOptions {
   claimed: Claimed;
   /** When the claim was sent, by `clock`. */
   sentAtMs: number;
+  observer?: OperationObserver | undefined;
+}
+
+/** Hears of every operation that ends here, and of every lease that is lost on the way. */
+export interface OperationObserver {
+  ended(kind: string, state: string): void;
+  leaseLost(kind: string): void;
 }
 
 export interface RunningOperation {
@@ -44,7 +51,13 @@ export function runOperation(options: RunOptions): RunningOperation {
   const life = new AbortController();
   const cancelled = new AbortController();
   let planned = false;
-  const onLost = (reason: LeaseLost) => life.abort(reason);
+  const onLost = (reason: LeaseLost) => {
+    if (!life.signal.aborted) {
+      log.warn({ cause: reason.cause }, "a lease was lost; its next owner goes on");
+      options.observer?.leaseLost(kind.kind);
+    }
+    life.abort(reason);
+  };
   const onCancel = () => {
     if (!held.isIrrevocable()) {
       cancelled.abort(new CancelRequested());
@@ -59,7 +72,11 @@ export function runOperation(options: RunOptions): RunningOperation {
   };
   const work = async () => {
     try {
+      log.info({ attempt: claimed.attempt, subjectId: claimed.subjectId }, "an operation is at work");
       await conclude({ ...options, log, held, life: life.signal, cancelled: cancelled.signal });
+      const { state } = held.context(life.signal);
+      log.info({ state }, "an operation has ended");
+      options.observer?.ended(kind.kind, state);
     } catch (error) {
       if (life.signal.aborted || isDatabaseAway(error, "anywhere")) {
         await giveBack(options, log, planned);
@@ -190,7 +207,7 @@ function lastWord(kind: AnyOperationKind, state: string, { how, error }: Ending,
 
 function explained(kind: AnyOperationKind, error: unknown, log: Log): OperationError {
   try {
-    return kind.explain(error);
+    return kind.explain(error, log);
   } catch (bug) {
     log.error({ error: bug, explaining: error }, "a kind could not explain what its story threw");
     return internalError;

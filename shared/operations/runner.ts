@@ -11,7 +11,7 @@ import type { Log } from "../ports/log.ts";
 import { channels } from "./channels.ts";
 import type { AnyOperationKind } from "./definition.ts";
 import { claim } from "./lease.ts";
-import { type RunningOperation, runOperation } from "./run-operation.ts";
+import { type OperationObserver, type RunningOperation, runOperation } from "./run-operation.ts";
 import { checkKind } from "./state-table.ts";
 import { rowsOf } from "./statements.ts";
 
@@ -26,6 +26,8 @@ export interface RunnerOptions {
   /** `nowMs` should be monotonic: it is only ever compared with itself. */
   clock: Clock;
   log: Log;
+  /** Counted for metrics. */
+  observer?: OperationObserver;
 }
 
 export type HandleAnswer =
@@ -82,7 +84,7 @@ export function createRunner(options: RunnerOptions): Runner {
     if (claimed === null || kind === undefined) {
       return why;
     }
-    keep(runOperation({ db, clock, log, kind, claimed, sentAtMs }));
+    keep(runOperation({ db, clock, log, kind, claimed, sentAtMs, observer: options.observer }));
     return "started";
   };
 

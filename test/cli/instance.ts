@@ -3,9 +3,11 @@ import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
 import { createEdge } from "../../edge/app.ts";
 import { serveEdge } from "../../edge/node.ts";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
+import { measureInstance } from "../../functions/instance-metrics.ts";
 import { createPlatform } from "../../functions/platform/routes.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
+import { createMetrics } from "../../shared/adapters/prometheus-metrics.ts";
 import { createSsh2Shell } from "../../shared/adapters/ssh2-shell.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
@@ -25,6 +27,7 @@ export async function openInstance() {
   const shell = createSsh2Shell();
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const deploy = scriptedDeploy();
+  const metrics = createMetrics({ log });
   const stopping = new AbortController();
   const platform = createPlatform({
     db,
@@ -38,8 +41,14 @@ export async function openInstance() {
     fingerprintKey: makeSealKey(),
     verifyIdentity: refuseUnsigned,
     stopping: stopping.signal,
+    exposeMetrics: metrics.expose,
   });
   const served = await serveEdge({ app: edge(db, platform, deploy), host: "127.0.0.1", port: 0 });
+  const stopMeasuring = measureInstance(metrics, {
+    ...{ version: "0.0.0-test", mode: "self-hosted", db, clock: wallClock, streams: served.streams },
+    pool: () => ({ total: 0, idle: 0, waiting: 0 }),
+    shell: () => shell.counts(),
+  });
   const home = await openHome({ DATABASE_URL: database.url });
   return {
     home,
@@ -48,6 +57,7 @@ export async function openInstance() {
     url: served.url,
     async close() {
       stopping.abort();
+      stopMeasuring();
       await served.close();
       feed.close();
       await shell.close();
@@ -70,6 +80,7 @@ export async function openInstance() {
       instanceWebhookSecret: null,
       log,
       clock: wallClock,
+      metrics,
     });
   }
 }

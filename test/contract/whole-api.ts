@@ -8,6 +8,7 @@ import { createDeploy } from "../../functions/deploy/routes.ts";
 import { createPlatform } from "../../functions/platform/routes.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
 import { createFileBlobStore } from "../../shared/adapters/file-blob-store.ts";
+import { createMetrics } from "../../shared/adapters/prometheus-metrics.ts";
 import { createFrameworkCatalogue } from "../../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
@@ -43,12 +44,19 @@ export async function openWholeApi() {
   const module = { ...parts, feed, verifyIdentity: refuseUnsigned, stopping: stopping.signal };
   const uploads = createFileBlobStore(join(tmpdir(), `slipway-uploads-${newId("operation")}`));
   const kind = createDeploymentKind({ ...parts, uploads, frameworks: createFrameworkCatalogue() });
+  const metrics = createMetrics({ log });
   const edge = edgeUnderTest(db, {
     log,
+    metrics,
     clock: wallClock,
     apiLimitPerMinute: 1_000_000,
     forwarder: forwardInProcess({
-      platform: createPlatform({ ...module, baseUrl: "http://slipway.test", fingerprintKey: makeSealKey() }),
+      platform: createPlatform({
+        ...module,
+        baseUrl: "http://slipway.test",
+        fingerprintKey: makeSealKey(),
+        exposeMetrics: metrics.expose,
+      }),
       deploy: createDeploy({ ...module, kind, uploads, mode: "self-hosted" }),
     }),
   });

@@ -16,6 +16,7 @@ test("without any variable everything has its default", () => {
     baseDomain: "localhost",
     acmeDirectory: undefined,
     apiPerMinute: 1_200,
+    logLevel: "info",
     warnings: [],
   });
 });
@@ -34,6 +35,7 @@ test("every variable has its effect", () => {
       SLIPWAY_BASE_DOMAIN: "Apps.Example.com",
       SLIPWAY_ACME_DIRECTORY: "https://localhost:14000/dir",
       SLIPWAY_API_LIMIT: "100000",
+      SLIPWAY_LOG_LEVEL: "debug",
     },
     user,
   );
@@ -49,6 +51,7 @@ test("every variable has its effect", () => {
     baseDomain: "apps.example.com",
     acmeDirectory: "https://localhost:14000/dir",
     apiPerMinute: 100_000,
+    logLevel: "debug",
     warnings: [],
   });
 });

@@ -83,7 +83,10 @@ async function bootstrap(parts: BootstrapParts, context: Context): Promise<void>
   // What stays behind is one folder of a finished unit, and the next bootstrap does not mind it.
   await removeUnitFiles(parts.shell, target, { operationId: context.id, deadlineMs: callMs }).catch(
     (error: unknown) =>
-      parts.log.info({ err: error, serverId: server.id }, "a bootstrap's log stayed on the server"),
+      parts.log.info(
+        { err: error, operationId: context.id, serverId: server.id },
+        "a bootstrap's log stayed on the server",
+      ),
   );
 }
 

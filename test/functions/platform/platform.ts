@@ -74,6 +74,7 @@ export async function openTestPlatform(options: { shell?: Shell } = {}): Promise
     fingerprintKey: randomBytes(32).toString("base64"),
     verifyIdentity: refuseUnsigned,
     feed,
+    exposeMetrics: async () => "",
   });
   return {
     db,

@@ -131,6 +131,33 @@ test("a secret is redacted in every form, however the bytes are cut", async () =
   }
 });
 
+test("a secret cut by a chunk's border anywhere is redacted: plain, in base64 and URL-encoded", async () => {
+  // Printable and without what a log line cannot hold; long enough to be looked for.
+  const secrets = fc
+    .string({ unit: "grapheme-ascii", minLength: limits.secretLength, maxLength: 40 })
+    .filter((secret) => secret.trim().length >= limits.secretLength && !"[redacted]".includes(secret.trim()));
+  const encode = [
+    (secret: string) => secret,
+    (secret: string) => Buffer.from(secret).toString("base64"),
+    (secret: string) => encodeURIComponent(secret),
+  ];
+  await fc.assert(
+    fc.asyncProperty(secrets, fc.constantFrom(...encode), fc.boolean(), async (secret, form, flushes) => {
+      const bytes = encoder.encode(`\u0001${form(secret)}\u0001\n`);
+      for (let border = 1; border < bytes.length; border++) {
+        const { writer, lines } = writerOf([secret]);
+        await writer.write(bytes.subarray(0, border));
+        if (flushes) await writer.flush();
+        await writer.write(bytes.subarray(border));
+        await writer.end();
+        expect(lines().join("\n")).not.toContain(form(secret).trim());
+        expect(lines().join("\n")).toContain("[redacted]");
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
 test("a secret inside a longer base64 text is redacted wherever it begins", () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 5 }), fc.string({ maxLength: 5 }), (before, after) => {
