@@ -1,19 +1,10 @@
 /** Managed servers: reached over SSH with a host key that a person has confirmed. */
 import { z } from "@hono/zod-openapi";
-import { deleted, hostname, id, idParameter, name, pageQuery, port, time } from "./common.ts";
+import { deleted, hostKey, hostname, id, idParameter, name, pageQuery, port, time } from "./common.ts";
 import { body, data, json, page, route } from "./route.ts";
 
 /** A host name or an address. */
 const host = z.union([hostname, z.ipv4(), z.ipv6()]);
-
-/** `<type> <base64>`, as `ssh-keyscan` prints it behind the host. */
-const hostKey = z
-  .string()
-  .max(2_000)
-  .regex(
-    /^(ssh-ed25519|ecdsa-sha2-nistp(256|384|521)|ssh-rsa) [A-Za-z0-9+/]+={0,2}$/,
-    "must be `<type> <base64>`",
-  );
 
 /** A POSIX account name. */
 const user = z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, "must be an account name");

@@ -7,6 +7,7 @@ import { createPlatform } from "../../functions/platform/routes.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
 import { createSsh2Shell } from "../../shared/adapters/ssh2-shell.ts";
+import { createGitHost } from "../../shared/adapters/git-host-http.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
 import { refuseUnsigned } from "../../shared/http/identity-header.ts";
@@ -32,7 +33,8 @@ export async function openInstance() {
     shell,
     feed,
     clock: wallClock,
-    sealer: createSealer({ server: [...ring], env: [...ring], webhook: [...ring] }),
+    sealer: createSealer({ server: [...ring], env: [...ring], webhook: [...ring], git: [...ring] }),
+    gitHost: createGitHost(),
     baseUrl: "http://slipway.test",
     baseDomain: "localhost",
     fingerprintKey: makeSealKey(),
