@@ -172,6 +172,49 @@ export const checkServer = route(
   },
 );
 
+export const trustHostKey = route(
+  { module: "platform", permission: "server:admin" },
+  {
+    method: "put",
+    path: "/api/servers/{id}/host-key",
+    summary: "Trust another host key from now on; needs the credential again, and is audited",
+    description:
+      "For a server that was set up anew. A kept credential is never sent to a server with another key. `generated` makes a new key, whose public half is in the answer.",
+    request: { params: idParameter, body: body(z.strictObject({ hostKey, auth: serverAuth })) },
+    responses: { 200: json("The server", data(server)) },
+  },
+);
+
+const bytes = z.number().int().min(0);
+
+export const serverDisk = z
+  .object({
+    totalBytes: bytes.openapi({ description: "Of the file system that holds the engine's data" }),
+    freeBytes: bytes,
+    imageBytes: bytes.nullable().openapi({ description: "Layers of all images, shared ones counted once" }),
+    containerBytes: bytes.nullable().openapi({ description: "What containers have written beside volumes" }),
+    volumeBytes: bytes.nullable(),
+    buildCacheBytes: bytes.nullable(),
+    projects: z
+      .array(z.object({ projectId: id, name: z.string(), images: z.number().int(), imageBytes: bytes }))
+      .openapi({
+        description: "Kept images of projects, largest first; layers that other images share are left out",
+      }),
+  })
+  .openapi("ServerDisk");
+
+export const getServerDisk = route(
+  { module: "platform", permission: "server:read" },
+  {
+    method: "get",
+    path: "/api/servers/{id}/disk",
+    summary: "What fills the server's disk, in bytes; asked now",
+    description: "What the engine cannot say is null: the server has none yet, or one without `/system/df`.",
+    request: { params: idParameter },
+    responses: { 200: json("Bytes", data(serverDisk)) },
+  },
+);
+
 export const bootstrapServer = route(
   { module: "platform", permission: "server:write", stream: true },
   {

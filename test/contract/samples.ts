@@ -28,6 +28,7 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
       user: "root",
     }),
   ],
+  [servers.trustHostKey, () => ({ hostKey, auth: { kind: "password", password: "x" } })],
   [servers.updateServer, () => ({ name: "three" })],
   [
     gitConnections.createGitConnection,

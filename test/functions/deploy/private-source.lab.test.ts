@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { generateSshKey } from "../../../shared/adapters/ssh-key.ts";
 import { gitConnections, projects } from "../../../shared/db/schema.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { gitSecretPlace } from "../../../shared/domain/sealed-place.ts";
@@ -44,7 +45,10 @@ describeWithLab("a project of a private repository", (lab) => {
   });
   afterAll(() => world.close());
 
-  async function connection(secret: string): Promise<string> {
+  async function connection(
+    secret: string,
+    change: Partial<typeof gitConnections.$inferInsert> = {},
+  ): Promise<string> {
     const { organizationId } = world.organization;
     const id = newId("gitConnection");
     const sealedSecret = await world.platform.sealer.seal(
@@ -53,8 +57,23 @@ describeWithLab("a project of a private repository", (lab) => {
       secret,
     );
     const row = { name: "git", provider: "git_host", baseUrl, kind: "token", last4: "" } as const;
-    await world.platform.db.insert(gitConnections).values({ id, organizationId, ...row, sealedSecret });
+    await world.platform.db
+      .insert(gitConnections)
+      .values({ id, organizationId, ...row, sealedSecret, ...change });
     return id;
+  }
+
+  async function deployShop(connectionId: string) {
+    const made = await world.project({ "index.html": "other" });
+    const source = {
+      kind: "git",
+      provider: "git_host",
+      owner: "private",
+      repo: "shop",
+      connectionId,
+    } as const;
+    await world.platform.db.update(projects).set({ source }).where(eq(projects.id, made.id));
+    return made.deploy();
   }
 
   async function project(connectionId?: string) {
@@ -124,6 +143,43 @@ describeWithLab("a project of a private repository", (lab) => {
     const logs = await world.organization.call("GET", `/api/deployments/${done.id}/logs?limit=200`);
     expect(JSON.stringify(logs.body)).toContain("Fetching");
     expect(JSON.stringify(logs.body)).not.toContain(token);
+  });
+
+  it("deploys with a deploy key from a host with the confirmed key, and from no other", async () => {
+    const { server } = lab;
+    const pair = generateSshKey("deploy");
+    const home = `/home/admin/${repo}`;
+    const prepare = `set -e
+cat >>/home/admin/.ssh/authorized_keys
+mkdir -p "$1/private" && git init -q --bare -b main "$1/private/shop.git"
+cd "$(mktemp -d)" && git init -q -b main . && echo "by key" >index.html && git add .
+git -c user.name=Lab -c user.email=lab@example.test commit -qm First
+git push -q "$1/private/shop.git" main && chown -R admin: "$1"`;
+    const ready = await server.exec(["sh", "-c", prepare, "prepare", home], { input: `${pair.publicKey}\n` });
+    expect(ready.code, ready.stderr).toBe(0);
+    const from = async (hostKey: string) => {
+      const id = await connection(pair.privateKey, {
+        kind: "deploy_key",
+        baseUrl: `ssh://admin@127.0.0.1${home}`,
+        hostKey,
+      });
+      return deployShop(id);
+    };
+    const accepted = () =>
+      server.read(["sh", "-c", "journalctl -u ssh | grep -c 'Accepted.*127.0.0.1' || true"]);
+    const before = await accepted();
+    const [, other] = generateSshKey("other").publicKey.split(" ");
+    expect(await from(`ssh-ed25519 ${other}`)).toMatchObject({
+      status: "failed",
+      error: { code: "git_host_key_changed" },
+    });
+    expect(await accepted()).toBe(before);
+
+    expect(await from(server.hostKey)).toMatchObject({ status: "ready", error: null });
+    expect(Number(await accepted())).toBeGreaterThan(Number(before));
+    const line = pair.privateKey.split("\n")[2] ?? "";
+    expect(line.length).toBeGreaterThan(40);
+    expect(await filesWith(line)).toBe("");
   });
 
   it("met no bug of ours", () => {

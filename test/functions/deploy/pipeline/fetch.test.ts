@@ -97,7 +97,9 @@ describe("a fetch with a token", () => {
   it("leaves it in no file", async () => {
     const host = await serve(demand);
     await fetchFrom(`${host.url}/acme/shop.git`, access(host.url));
-    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) =>
+      each.isFile(),
+    );
     expect(files.length).toBeGreaterThan(1);
     for (const { parentPath, name } of files) {
       expect(readFileSync(join(parentPath, name), "utf8"), name).not.toContain(secret);
