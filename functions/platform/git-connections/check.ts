@@ -5,6 +5,7 @@
  */
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import type { Queryable } from "../../../shared/db/database.ts";
+import { seenProjects } from "../../../shared/db/narrowing.ts";
 import { projects } from "../../../shared/db/schema.ts";
 import { load } from "../../../shared/db/tenancy.ts";
 import { cloneUrlBelow, tokenUser } from "../../../shared/domain/git-connection.ts";
@@ -43,7 +44,7 @@ export async function checkGitConnection(
     throw invalid(asked.owner === undefined ? "query.owner" : "query.repo", "is needed as well");
   }
   if (connection.kind === "deploy_key") return checkDeployKey(parts, connection);
-  const source = await repositoryToAsk(parts.db, connection, asked);
+  const source = await repositoryToAsk(parts.db, principal, connection, asked);
   return source === null ? checkAddress(parts, connection) : checkRepository(parts, connection, source);
 }
 
@@ -51,6 +52,7 @@ type Repository = Pick<GitSource, "owner" | "repo" | "cloneUrl">;
 
 async function repositoryToAsk(
   db: Queryable,
+  principal: Principal,
   connection: GitConnectionRow,
   { owner, repo }: Asked,
 ): Promise<Repository | null> {
@@ -63,6 +65,7 @@ async function repositoryToAsk(
         eq(projects.organizationId, connection.organizationId),
         sql`${projects.source} ->> 'connectionId' = ${connection.id}`,
         isNull(projects.deletedAt),
+        seenProjects(principal),
       ),
     )
     .orderBy(desc(projects.id))

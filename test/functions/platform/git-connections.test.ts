@@ -249,6 +249,9 @@ describe("checking a git connection", () => {
       expect(missing).toMatchObject({ ok: false, code: "git_repository_not_found" });
       await addProject(acme.call, await addServer(acme.call), source(good));
       expect(await check(good)).toMatchObject({ ok: true, repository: "acme/shop" });
+      const narrowed = await acme.with({ projectIds: [] });
+      const unseen = await narrowed("POST", `/api/git-connections/${good}/check`);
+      expect(unseen.body.data.repository).toBeNull();
     });
   });
 
