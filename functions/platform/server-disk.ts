@@ -14,7 +14,7 @@ import { askingServer } from "./far-side.ts";
 import type { PlatformParts } from "./parts.ts";
 
 /** First line: bytes of the file system, all and free. Then, where an engine answers, its JSON. */
-export const diskScript = `
+const diskScript = `
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin:/usr/local/bin"
 place=/var/lib
 for each in /var/lib/docker /var/lib/containers; do [ ! -d "$each" ] || { place=$each; break; }; done

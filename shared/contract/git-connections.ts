@@ -15,7 +15,7 @@ const baseUrl = z
   .refine((value) => URL.canParse(value), "must be a URL")
   .openapi({
     description:
-      "`https://git.example.com` for a token, `ssh://git@git.example.com` for a deploy key. Repositories lie below it as `/<owner>/<repo>.git`; the secret is sent nowhere else.",
+      "An https (or http) address for a token, `ssh://git@git.example.com` for a deploy key. Repositories lie below it as `/<owner>/<repo>.git`; the secret is sent nowhere else.",
   });
 
 const secret = z
