@@ -16,6 +16,7 @@ import { sweepDeliveries } from "../edge/webhooks/inbox.ts";
 import { monotonicClock, wallClock } from "../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
 import { createFileBlobStore } from "../shared/adapters/file-blob-store.ts";
+import { createGitHost } from "../shared/adapters/git-host-http.ts";
 import { createPgBossQueue } from "../shared/adapters/pg-boss-queue.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { openListener } from "../shared/adapters/postgres-listen.ts";
@@ -72,9 +73,9 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const queue = await createPgBossQueue({ url: options.databaseUrl, log });
   const feed = createFeed({ db, listener, clock: wallClock, log });
 
-  const { server, env, webhook } = secrets.classes;
+  const { server, env, webhook, git } = secrets.classes;
   const { baseUrl, baseDomain, acmeDirectory } = configuration;
-  const proxy = { shell, baseDomain, acmeDirectory, sealer: createSealer({ server, env }), db };
+  const proxy = { shell, baseDomain, acmeDirectory, sealer: createSealer({ server, env, git }), db };
   const uploads = createFileBlobStore(join(configuration.dataFolder, "uploads"));
   const deploymentKind = createDeploymentKind({
     ...proxy,
@@ -99,7 +100,8 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const apps = {
     platform: createPlatform({
       ...proxy,
-      sealer: createSealer({ server, env, webhook }),
+      sealer: createSealer({ server, env, webhook, git }),
+      gitHost: createGitHost(),
       log,
       clock: wallClock,
       baseUrl,

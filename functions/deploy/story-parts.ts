@@ -10,6 +10,7 @@ import type { FrameworkCatalogue } from "../../shared/ports/framework-catalogue.
 import type { Log } from "../../shared/ports/log.ts";
 import type { Shell } from "../../shared/ports/shell.ts";
 import { DeployFailure } from "./failure.ts";
+import { type GitAccess, readGitAccess } from "./git-access.ts";
 import { createHand, type Hand } from "./pipeline/hand.ts";
 import { type Names, namesOf } from "./pipeline/names.ts";
 import { type DeploymentConfig, type Environment, openEnvironment } from "./snapshot.ts";
@@ -19,7 +20,7 @@ import { type DeploymentRow, deploymentRow, serverOf } from "./store.ts";
 export interface StoryParts {
   db: Database;
   shell: Shell;
-  /** Holds the rings `env` and `server`. */
+  /** Holds the rings `env`, `server` and `git`. */
   sealer: Sealer;
   /** The wall clock: the length of a phase outlives the process that began it. */
   clock: Clock;
@@ -45,6 +46,8 @@ export interface Story {
   ids: { organizationId: string; projectId: string; deploymentId: string };
   config: DeploymentConfig;
   environment: Environment;
+  /** null: none is needed, or it is gone. */
+  gitAccess: GitAccess | null;
   redactor: Redactor;
 }
 
@@ -61,6 +64,8 @@ export async function openStory(
   }
   if (deployment.config === null) throw new Error("a deployment has started without its snapshot");
   const environment = await openEnvironment(parts.sealer, deployment, deployment.sealedEnv);
+  const config = deployment.config as unknown as DeploymentConfig;
+  const gitAccess = await readGitAccess(parts.db, parts.sealer, config.source, deployment.organizationId);
   const { id: deploymentId, organizationId, projectId } = deployment;
   return {
     parts,
@@ -78,8 +83,12 @@ export async function openStory(
     }),
     names: namesOf(deployment),
     ids: { organizationId, projectId, deploymentId },
-    config: deployment.config as unknown as DeploymentConfig,
+    config,
     environment,
-    redactor: createRedactor(Object.values(environment)),
+    gitAccess,
+    redactor: createRedactor([
+      ...Object.values(environment),
+      ...(gitAccess === null ? [] : [gitAccess.secret]),
+    ]),
   };
 }

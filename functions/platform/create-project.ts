@@ -9,6 +9,7 @@ import { newId } from "../../shared/domain/identifier.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import type { BuildSettings, HealthCheck, ProjectSource, Resources } from "../../shared/domain/project.ts";
 import { notFound, Refusal } from "../../shared/domain/refusal.ts";
+import { useConnection } from "./git-connections/use.ts";
 import { lockHostnames, type NameSpace, slugIsFree } from "./hostnames.ts";
 import type { PlatformParts } from "./parts.ts";
 import { showProject } from "./project-row.ts";
@@ -39,6 +40,7 @@ export async function createProject(parts: PlatformParts, principal: Principal, 
   return parts.db.transaction(async (tx) => {
     await load(tx, principal, "server", serverId);
     await keepServer(tx, serverId);
+    await useConnection(tx, principal, source);
     await lockHostnames(tx);
     const slug = await chooseSlug(tx, parts, wantedSlug, wanted.name);
     const [row] = await tx

@@ -2,14 +2,16 @@
 import type { Sealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
+import type { GitHost } from "../../shared/ports/git-host.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import type { Shell } from "../../shared/ports/shell.ts";
 
 export interface PlatformParts {
   db: Database;
-  /** Holds the rings `server`, `env` and `webhook`. */
+  /** Holds the rings `server`, `env`, `webhook` and `git`. */
   sealer: Sealer;
   shell: Shell;
+  gitHost: GitHost;
   log: Log;
   clock: Clock;
   /** Without a slash at the end. */

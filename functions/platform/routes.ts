@@ -6,6 +6,7 @@ import { createModuleApp, type ModuleApp, type ModuleAppOptions } from "../../sh
 import type { Feed } from "../../shared/operations/follow.ts";
 import { listAudit } from "./audit-log.ts";
 import { createToken } from "./create-token.ts";
+import { addGitConnectionRoutes } from "./git-connections/routes.ts";
 import { listOrganizations } from "./organizations.ts";
 import type { PlatformParts } from "./parts.ts";
 import { addProjectRoutes } from "./project-routes.ts";
@@ -60,6 +61,7 @@ export function createPlatform(options: PlatformOptions): ModuleApp {
       .then((present) => load(db, present, "server", id))
       .then(() => true),
   );
+  addGitConnectionRoutes(app, options);
   addProjectRoutes(app, options);
   return app;
 }

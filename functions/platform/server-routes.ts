@@ -11,6 +11,7 @@ import { deleteServer } from "./delete-server.ts";
 import { listServers } from "./list-servers.ts";
 import { probeServer } from "./probe-server.ts";
 import type { PlatformOptions } from "./routes.ts";
+import { readServerDisk } from "./server-disk.ts";
 import { showServer } from "./server-row.ts";
 import { updateServer } from "./update-server.ts";
 
@@ -38,6 +39,16 @@ export function addServerRoutes(
   app.openapi(contract.updateServer, async (c) => {
     const { id } = c.req.valid("param");
     return c.json({ data: await updateServer(options, c.get("principal"), id, c.req.valid("json")) }, 200);
+  });
+  app.openapi(contract.trustHostKey, async (c) => {
+    const wanted = c.req.valid("json");
+    const { id } = c.req.valid("param");
+    const trusted = await updateServer(options, c.get("principal"), id, wanted, "server.host_key_trusted");
+    return c.json({ data: trusted }, 200);
+  });
+  app.openapi(contract.getServerDisk, async (c) => {
+    const { id } = c.req.valid("param");
+    return c.json({ data: await readServerDisk(options, c.get("principal"), id) }, 200);
   });
   app.openapi(contract.deleteServer, async (c) => {
     await deleteServer(options, c.get("principal"), c.req.valid("param").id);

@@ -7,6 +7,7 @@ import type { Principal } from "../../shared/domain/principal.ts";
 import type { ProjectSource } from "../../shared/domain/project.ts";
 import { notFound } from "../../shared/domain/refusal.ts";
 import { type ProjectSettings, sourceColumns } from "./create-project.ts";
+import { useConnection } from "./git-connections/use.ts";
 import type { PlatformParts } from "./parts.ts";
 import { showProject } from "./project-row.ts";
 
@@ -35,6 +36,7 @@ export async function updateProject(
     );
     if (fields.length === 0) return showProject(tx, before, parts.baseDomain);
     const { source, ...settings } = change;
+    if (source !== undefined) await useConnection(tx, principal, source, before.source);
     const rebuild = fields.some((field) => rootConfiguration.includes(field));
     const [row] = await tx
       .update(projects)

@@ -17,7 +17,14 @@ import { requireHostKey, showServer } from "./server-row.ts";
 type Wanted = { [K in keyof NewServer]?: NewServer[K] | undefined };
 const placeFields = ["host", "port", "user", "hostKey"] as const;
 
-export async function updateServer(parts: PlatformParts, principal: Principal, id: string, wanted: Wanted) {
+/** `action`: what the audit calls it. */
+export async function updateServer(
+  parts: PlatformParts,
+  principal: Principal,
+  id: string,
+  wanted: Wanted,
+  action = "server.updated",
+) {
   const before = await load(parts.db, principal, "server", id);
   refuseNarrowed(principal, "change a server, which other projects share", ["projectIds"]);
   const moved = placeFields.filter((field) => wanted[field] !== undefined && wanted[field] !== before[field]);
@@ -56,7 +63,7 @@ export async function updateServer(parts: PlatformParts, principal: Principal, i
     if (row === undefined) throw new Error("The locked row is gone");
     const fields = Object.keys(wanted).filter((field) => wanted[field as keyof Wanted] !== undefined);
     const resource = { kind: "server", id };
-    if (fields.length > 0) await writeAudit(tx, principal, { action: "server.updated", resource, fields });
+    if (fields.length > 0) await writeAudit(tx, principal, { action, resource, fields });
     return showServer(row);
   });
   if (reconnect) parts.shell.forget(id);

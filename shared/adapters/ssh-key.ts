@@ -4,6 +4,7 @@
  * (it reads no OpenSSH keys) and any number of derivation rounds (opening a key blocks this thread, 30 ms a round).
  */
 import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
 import ssh2 from "ssh2";
 
 export interface SshKeyPair {
@@ -20,6 +21,14 @@ export function generateSshKey(comment: string): SshKeyPair {
       return { privateKey: pair.private, publicKey: pair.public };
     }
   }
+}
+
+/** `SHA256:…` of the public half, as `ssh-keygen -l` prints it. The key must be one without a problem. */
+export function fingerprintOfKey(privateKey: string): string {
+  const parsed = ssh2.utils.parseKey(privateKey);
+  if (parsed instanceof Error) throw parsed;
+  const digest = createHash("sha256").update(parsed.getPublicSSH()).digest("base64");
+  return `SHA256:${digest.replace(/=+$/, "")}`;
 }
 
 export type SshKeyProblem = "unreadable" | "public" | "passphrase_missing" | "passphrase_wrong" | "too_slow";

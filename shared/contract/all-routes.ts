@@ -1,6 +1,7 @@
 /** Every route there is. A route that is not listed here is not mounted. */
 import * as deployments from "./deployments.ts";
 import * as domains from "./domains.ts";
+import * as gitConnections from "./git-connections.ts";
 import * as organizations from "./organizations.ts";
 import * as projectEnv from "./project-env.ts";
 import * as projects from "./projects.ts";
@@ -13,6 +14,7 @@ import * as webhooks from "./webhooks.ts";
 export const allRoutes: readonly Route[] = [
   organizations,
   servers,
+  gitConnections,
   projects,
   projectEnv,
   domains,

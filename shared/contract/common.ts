@@ -60,3 +60,18 @@ export const relativePath = z
   .min(1)
   .max(500)
   .regex(/^(?!\/)(?!-)(?!.*(?:^|\/)\.\.(?:\/|$))[^\p{Cc}\\]+$/u, "must be a relative path without `..`");
+
+/** `<type> <base64>`, as `ssh-keyscan` prints it behind the host. */
+export const hostKey = z
+  .string()
+  .max(2_000)
+  .regex(
+    /^(ssh-ed25519|ecdsa-sha2-nistp(256|384|521)|ssh-rsa) [A-Za-z0-9+/]+={0,2}$/,
+    "must be `<type> <base64>`",
+  );
+
+/** Owner or name of a repository at a git host. */
+export const repositoryPart = z
+  .string()
+  .max(100)
+  .regex(/^(?![.-])[A-Za-z0-9._-]+$/, "must be letters, digits, dot, dash or underscore");

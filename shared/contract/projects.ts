@@ -2,13 +2,19 @@
 import { z } from "@hono/zod-openapi";
 import { buildStrategies } from "../domain/deployment.ts";
 import { limits } from "../domain/limits.ts";
-import { branch, deleted, id, idParameter, name, pageQuery, port, relativePath, time } from "./common.ts";
+import {
+  branch,
+  deleted,
+  id,
+  idParameter,
+  name,
+  pageQuery,
+  port,
+  relativePath,
+  repositoryPart,
+  time,
+} from "./common.ts";
 import { body, data, json, page, route } from "./route.ts";
-
-const repositoryPart = z
-  .string()
-  .max(100)
-  .regex(/^(?![.-])[A-Za-z0-9._-]+$/, "must be letters, digits, dot, dash or underscore");
 
 /** http and https only; a credential in it is refused, since it would end up in logs. */
 const cloneUrl = z
@@ -26,6 +32,10 @@ const gitSource = z.strictObject({
   repo: repositoryPart,
   branch: branch.optional().openapi({ description: "Default: the default branch of the repository" }),
   cloneUrl: cloneUrl.optional(),
+  connectionId: id.optional().openapi({
+    description:
+      "Git connection for a private repository; needs git_connection:read. cloneUrl must then lie below its baseUrl.",
+  }),
 });
 
 const uploadSource = z

@@ -1,19 +1,10 @@
 /** Managed servers: reached over SSH with a host key that a person has confirmed. */
 import { z } from "@hono/zod-openapi";
-import { deleted, hostname, id, idParameter, name, pageQuery, port, time } from "./common.ts";
+import { deleted, hostKey, hostname, id, idParameter, name, pageQuery, port, time } from "./common.ts";
 import { body, data, json, page, route } from "./route.ts";
 
 /** A host name or an address. */
 const host = z.union([hostname, z.ipv4(), z.ipv6()]);
-
-/** `<type> <base64>`, as `ssh-keyscan` prints it behind the host. */
-const hostKey = z
-  .string()
-  .max(2_000)
-  .regex(
-    /^(ssh-ed25519|ecdsa-sha2-nistp(256|384|521)|ssh-rsa) [A-Za-z0-9+/]+={0,2}$/,
-    "must be `<type> <base64>`",
-  );
 
 /** A POSIX account name. */
 const user = z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, "must be an account name");
@@ -178,6 +169,49 @@ export const checkServer = route(
     summary: "Reach the server and say what is on it; a failure is the answer, not an error",
     request: { params: idParameter },
     responses: { 200: json("What was found", data(serverCheck)) },
+  },
+);
+
+export const trustHostKey = route(
+  { module: "platform", permission: "server:admin" },
+  {
+    method: "put",
+    path: "/api/servers/{id}/host-key",
+    summary: "Trust another host key from now on; needs the credential again, and is audited",
+    description:
+      "For a server that was set up anew. A kept credential is never sent to a server with another key. `generated` makes a new key, whose public half is in the answer.",
+    request: { params: idParameter, body: body(z.strictObject({ hostKey, auth: serverAuth })) },
+    responses: { 200: json("The server", data(server)) },
+  },
+);
+
+const bytes = z.number().int().min(0);
+
+export const serverDisk = z
+  .object({
+    totalBytes: bytes.openapi({ description: "Of the file system that holds the engine's data" }),
+    freeBytes: bytes,
+    imageBytes: bytes.nullable().openapi({ description: "Layers of all images, shared ones counted once" }),
+    containerBytes: bytes.nullable().openapi({ description: "What containers have written beside volumes" }),
+    volumeBytes: bytes.nullable(),
+    buildCacheBytes: bytes.nullable(),
+    projects: z
+      .array(z.object({ projectId: id, name: z.string(), images: z.number().int(), imageBytes: bytes }))
+      .openapi({
+        description: "Kept images of projects, largest first; layers that other images share are left out",
+      }),
+  })
+  .openapi("ServerDisk");
+
+export const getServerDisk = route(
+  { module: "platform", permission: "server:read" },
+  {
+    method: "get",
+    path: "/api/servers/{id}/disk",
+    summary: "What fills the server's disk, in bytes; asked now",
+    description: "What the engine cannot say is null: the server has none yet, or one without `/system/df`.",
+    request: { params: idParameter },
+    responses: { 200: json("Bytes", data(serverDisk)) },
   },
 );
 

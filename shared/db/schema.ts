@@ -19,6 +19,7 @@ import {
   uniqueIndex,
 } from "drizzle-orm/pg-core";
 import type { DeploymentTrigger, OperationError } from "../domain/deployment.ts";
+import type { GitConnectionKind } from "../domain/git-connection.ts";
 import type { Permission, Role } from "../domain/permission.ts";
 import type {
   AskedSettings,
@@ -120,6 +121,30 @@ export const servers = pgTable(
   (table) => [index("servers_organization").on(table.organizationId, table.createdAt)],
 );
 
+/** Credentials for private repositories. */
+export const gitConnections = pgTable(
+  "git_connections",
+  {
+    id: text().primaryKey(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    name: text().notNull(),
+    provider: text().$type<"git_host">().notNull(),
+    /** The secret is sent nowhere else. */
+    baseUrl: text().notNull(),
+    kind: text().$type<GitConnectionKind>().notNull(),
+    sealedSecret: text().notNull(),
+    /** Of the token, or of the fingerprint of the key: for a person to tell which one it is. */
+    last4: text().notNull(),
+    /** Of a deploy key's host. */
+    hostKey: text(),
+    createdAt: createdAt(),
+    deletedAt: at(),
+  },
+  (table) => [index("git_connections_organization").on(table.organizationId, table.id)],
+);
+
 export const projects = pgTable(
   "projects",
   {
@@ -157,6 +182,7 @@ export const projects = pgTable(
     index("projects_organization").on(table.organizationId, table.createdAt),
     index("projects_repository").on(table.repository).where(sql`deleted_at is null`),
     index("projects_server").on(table.serverId),
+    index("projects_connection").on(sql`(source ->> 'connectionId')`).where(sql`deleted_at is null`),
     uniqueIndex("projects_slug").on(table.slug).where(sql`deleted_at is null`),
   ],
 );

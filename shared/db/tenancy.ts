@@ -11,6 +11,7 @@ import type { Queryable } from "./database.ts";
 import { seenProjects, seenServers, seenTokens } from "./narrowing.ts";
 import {
   deployments,
+  gitConnections,
   memberships,
   organizations,
   projects,
@@ -96,6 +97,19 @@ const doors = {
           eq(projects.organizationId, principal.organizationId),
           isNull(projects.deletedAt),
           seenProjects(principal),
+        ),
+      );
+    return row;
+  },
+  gitConnection: async (db: Queryable, principal: Principal, id: string) => {
+    const [row] = await db
+      .select()
+      .from(gitConnections)
+      .where(
+        and(
+          eq(gitConnections.id, id),
+          eq(gitConnections.organizationId, principal.organizationId),
+          isNull(gitConnections.deletedAt),
         ),
       );
     return row;

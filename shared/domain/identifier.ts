@@ -15,6 +15,7 @@ const idPrefixes = {
   audit: "aud",
   hook: "hok",
   uploadSession: "ups",
+  gitConnection: "gcn",
 } as const;
 
 export type IdKind = keyof typeof idPrefixes;

@@ -9,6 +9,8 @@ export interface GitSource {
   repo: string;
   branch?: string | undefined;
   cloneUrl?: string | undefined;
+  /** Credential for a private repository. */
+  connectionId?: string | undefined;
 }
 
 /** A folder that people upload: what is built came with the deployment. */

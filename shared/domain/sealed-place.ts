@@ -35,3 +35,8 @@ export function envValuePlace(project: Owned, key: string): SealedPlace {
   const { organizationId, id } = project;
   return { organizationId, table: "project_env", column: "sealed_value", row: `${id}/${key}` };
 }
+
+/** Class `git`: the token or the private key of a git connection. */
+export function gitSecretPlace({ organizationId, id }: Owned): SealedPlace {
+  return { organizationId, table: "git_connections", column: "sealed_secret", row: id };
+}

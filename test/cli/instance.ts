@@ -7,6 +7,7 @@ import { measureInstance } from "../../functions/instance-metrics.ts";
 import { createPlatform } from "../../functions/platform/routes.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
+import { createGitHost } from "../../shared/adapters/git-host-http.ts";
 import { createMetrics } from "../../shared/adapters/prometheus-metrics.ts";
 import { createSsh2Shell } from "../../shared/adapters/ssh2-shell.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
@@ -35,7 +36,8 @@ export async function openInstance() {
     shell,
     feed,
     clock: wallClock,
-    sealer: createSealer({ server: [...ring], env: [...ring], webhook: [...ring] }),
+    sealer: createSealer({ server: [...ring], env: [...ring], webhook: [...ring], git: [...ring] }),
+    gitHost: createGitHost(),
     baseUrl: "http://slipway.test",
     baseDomain: "localhost",
     fingerprintKey: makeSealKey(),

@@ -1,6 +1,7 @@
 /** A body that holds for each route that takes one; a route without a sample fails the suite. */
 import * as deployments from "../../shared/contract/deployments.ts";
 import * as domains from "../../shared/contract/domains.ts";
+import * as gitConnections from "../../shared/contract/git-connections.ts";
 import * as organizations from "../../shared/contract/organizations.ts";
 import * as projectEnv from "../../shared/contract/project-env.ts";
 import * as projects from "../../shared/contract/projects.ts";
@@ -27,7 +28,13 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
       user: "root",
     }),
   ],
+  [servers.trustHostKey, () => ({ hostKey, auth: { kind: "password", password: "x" } })],
   [servers.updateServer, () => ({ name: "three" })],
+  [
+    gitConnections.createGitConnection,
+    () => ({ name: "git", baseUrl: "https://git.test", kind: "token", secret: "token-of-nobody" }),
+  ],
+  [gitConnections.updateGitConnection, () => ({ name: "other", secret: "another-token" })],
   [
     projects.createProject,
     (has) => ({

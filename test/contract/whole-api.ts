@@ -12,11 +12,12 @@ import { createMetrics } from "../../shared/adapters/prometheus-metrics.ts";
 import { createFrameworkCatalogue } from "../../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
-import { domains, projects, servers } from "../../shared/db/schema.ts";
+import { domains, gitConnections, projects, servers } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
-import { credentialPlace } from "../../shared/domain/sealed-place.ts";
+import { credentialPlace, gitSecretPlace } from "../../shared/domain/sealed-place.ts";
 import { refuseUnsigned } from "../../shared/http/identity-header.ts";
 import { createFeed } from "../../shared/operations/follow.ts";
+import { type GitHost, GitHostFailure } from "../../shared/ports/git-host.ts";
 import { type Shell, ShellFailure } from "../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization } from "../database.ts";
 import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
@@ -28,7 +29,7 @@ export async function openWholeApi() {
   const { db, listener } = database;
   const log = recordingLog();
   const ring = [{ kid: "t", key: makeSealKey() }];
-  const sealer = createSealer({ server: ring, env: ring, webhook: ring });
+  const sealer = createSealer({ server: ring, env: ring, webhook: ring, git: ring });
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const stopping = new AbortController();
   const shell = unreachable();
@@ -56,6 +57,7 @@ export async function openWholeApi() {
         baseUrl: "http://slipway.test",
         fingerprintKey: makeSealKey(),
         exposeMetrics: metrics.expose,
+        gitHost: silentGitHost,
       }),
       deploy: createDeploy({ ...module, kind, uploads, mode: "self-hosted" }),
     }),
@@ -76,7 +78,10 @@ export async function openWholeApi() {
 type WholeApi = Awaited<ReturnType<typeof openWholeApi>>;
 
 /** Ids by the collection of a path: `/api/servers/{id}` takes `servers`. */
-export type Belongings = Record<"servers" | "projects" | "deployments" | "tokens" | "domainId", string>;
+export type Belongings = Record<
+  "servers" | "git-connections" | "projects" | "deployments" | "tokens" | "domainId",
+  string
+>;
 
 export async function seedBelongings(api: WholeApi) {
   const owner = await seedOrganization(api.db);
@@ -99,6 +104,7 @@ export async function seedBelongings(api: WholeApi) {
   const { data } = (await made.json()) as { data: { id: string } };
   const belongings: Belongings = {
     servers: server,
+    "git-connections": await seedGitConnection(api, owner.organizationId),
     projects: project,
     deployments: data.id,
     tokens: (await seedToken(api.db, owner)).id,
@@ -125,6 +131,14 @@ export async function seedServer({ db, sealer }: WholeApi, organizationId: strin
   return { id };
 }
 
+async function seedGitConnection({ db, sealer }: WholeApi, organizationId: string): Promise<string> {
+  const id = newId("gitConnection");
+  const sealedSecret = await sealer.seal("git", gitSecretPlace({ id, organizationId }), "token-of-nobody");
+  const row = { name: "git", provider: "git_host", baseUrl: "https://git.test", kind: "token" } as const;
+  await db.insert(gitConnections).values({ id, organizationId, ...row, sealedSecret, last4: "body" });
+  return id;
+}
+
 export async function seedProject(db: Database, organizationId: string, serverId: string): Promise<string> {
   const id = newId("project");
   await db.insert(projects).values({
@@ -139,6 +153,12 @@ export async function seedProject(db: Database, organizationId: string, serverId
   });
   return id;
 }
+
+const silentGitHost: GitHost = {
+  ask: async () => {
+    throw new GitHostFailure("The git host could not be reached.");
+  },
+};
 
 /** No server is there: the contract has nothing to say about one, and the lab's tests have. */
 function unreachable(): Shell {

@@ -2,10 +2,13 @@
  * Brings the source of one commit to the server: a bare repository a project, which makes the next fetch small, and a
  * plain tree without .git for the builder. A unit of its own, since hosts can be slow. Rejected: `git clone` for each
  * deployment (everything again each time) and `git archive` (`export-ignore` would leave files out of the build).
+ *
+ * A credential comes on standard input: a file that the unit has deleted before the script begins. git reads it back
+ * through /proc as long as the script lives, so that there is no file, argument or variable that could be left behind.
+ * No redirect is followed with one. Rejected: `http.followRedirects=initial` (it follows the first, to any host).
  */
-
-import type { GitSource } from "../../../shared/domain/project.ts";
-import { DeployFailure } from "../failure.ts";
+import { tokenUser } from "../../../shared/domain/git-connection.ts";
+import type { GitAccess } from "../git-access.ts";
 
 export interface FetchRequest {
   repository: string;
@@ -15,20 +18,40 @@ export interface FetchRequest {
   branch: string | null;
   /** null: the head of the branch. */
   commitSha: string | null;
+  access: GitAccess | null;
 }
 
 /**
- * `$1` bare repository, `$2` directory of the deployment, `$3` url, `$4` branch or empty, `$5` commit or empty.
+ * `$1` bare repository, `$2` directory of the deployment, `$3` url, `$4` branch or empty, `$5` commit or empty,
+ * `$6` kind of the credential or empty, `$7` for a token the origin that gets it, for a deploy key the host key.
  * Answers in `$2/commit`: the SHA, then the message. Exit 3: the commit is not there.
  */
 export const fetchScript = `
 set -eu
 umask 022
-repository=$1 directory=$2 url=$3 branch=$4 commit=$5
+repository=$1 directory=$2 url=$3 branch=$4 commit=$5 kind=$6 only=$7
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 export LC_ALL=C HOME="\${HOME:-/root}" GIT_TERMINAL_PROMPT=0 GIT_ASKPASS= GIT_ALLOW_PROTOCOL=http:https
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
-g() {
+secret=/proc/$$/fd/0
+case $kind in
+  token)
+    # Last of the helpers, and for this origin alone; "store" and "erase" are of no interest.
+    give='!f() { [ "$1" != get ] || cat '$secret'; }; f'
+    g() { run -c http.followRedirects=false -c "credential.$only.helper=$give" "$@"; } ;;
+  deploy_key)
+    export GIT_ALLOW_PROTOCOL=ssh GIT_SSH_VARIANT=ssh
+    printf 'slipway-git-host %s\\n' "$only" >"$directory/known_hosts"
+    GIT_SSH_COMMAND="ssh -F /dev/null -i $secret -o IdentitiesOnly=yes -o IdentityAgent=none -o BatchMode=yes"
+    GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o StrictHostKeyChecking=yes -o HostKeyAlias=slipway-git-host"
+    GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o UserKnownHostsFile=$directory/known_hosts -o GlobalKnownHostsFile=/dev/null"
+    GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o CheckHostIP=no -o UpdateHostKeys=no -o ConnectTimeout=20"
+    GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o ServerAliveInterval=15 -o ServerAliveCountMax=2"
+    export GIT_SSH_COMMAND
+    g() { run "$@"; } ;;
+  *) g() { run "$@"; } ;;
+esac
+run() {
   git --git-dir="$repository" -c core.hooksPath=/dev/null -c gc.auto=0 -c maintenance.auto=false \\
     -c credential.helper= -c http.lowSpeedLimit=1000 -c http.lowSpeedTime=30 -c advice.detachedHead=false "$@"
 }
@@ -62,7 +85,7 @@ cd "$directory/source"
 export GIT_INDEX_FILE="$directory/index"
 g read-tree "$commit"
 g --work-tree="$directory/source" checkout-index --all --force --quiet
-rm -f "$directory/index"
+rm -f "$directory/index" "$directory/known_hosts"
 { echo "$commit"; g log -1 --no-show-signature --format=%B "$commit" | head -c 4000; } >"$directory/commit.next"
 mv "$directory/commit.next" "$directory/commit"
 wait
@@ -70,86 +93,18 @@ wait
 `;
 
 export function fetchArguments(request: FetchRequest): string[] {
-  const { repository, directory, url, branch, commitSha } = request;
-  return [repository, directory, url, branch ?? "", commitSha ?? ""];
+  const { repository, directory, url, branch, commitSha, access } = request;
+  return [repository, directory, url, branch ?? "", commitSha ?? "", ...credentialArguments(access)];
 }
 
-/** Where a project's repository is cloned from, without any credential. */
-export function cloneUrlOf(source: GitSource): string {
-  return source.cloneUrl ?? `https://github.com/${source.owner}/${source.repo}.git`;
+function credentialArguments(access: GitAccess | null): [string, string] {
+  if (access === null) return ["", ""];
+  if (access.kind === "token") return [access.kind, new URL(access.baseUrl).origin];
+  return [access.kind, access.hostKey ?? ""];
 }
 
-interface Reason {
-  sign: RegExp;
-  code: string;
-  message: string;
-  hint: string;
-}
-
-const reasons: readonly Reason[] = [
-  {
-    sign: /couldn't find remote ref|could not find remote ref/i,
-    code: "git_branch_not_found",
-    message: "The branch does not exist at the git host.",
-    hint: "Check the branch of the project, or push the branch first.",
-  },
-  {
-    sign: /could not read username|authentication failed|error: 40[13]|invalid username or password/i,
-    code: "git_not_allowed",
-    message: "The git host asks for a credential for this repository.",
-    hint: "Repositories that need a credential are not supported yet; make it readable for the server.",
-  },
-  {
-    sign: /repository '.*' not found|error: 404|does not appear to be a git repository|not valid: is this a git repository/i,
-    code: "git_repository_not_found",
-    message: "There is no such repository at the git host.",
-    hint: "Check owner, repo and cloneUrl of the project's source.",
-  },
-  {
-    sign: /transport '.*' not allowed|unsupported protocol|unable to find remote helper/i,
-    code: "git_protocol_refused",
-    message: "Only http and https addresses are fetched.",
-    hint: "Set cloneUrl to an http or https address.",
-  },
-  {
-    sign: /no space left on device/i,
-    code: "disk_full",
-    message: "The server's disk is full.",
-    hint: "Free space on the server, then deploy again.",
-  },
-  {
-    sign: /could not resolve host|failed to connect|couldn't connect|connection refused|timed out|operation too slow|early eof|hung up|recv failure|error: 5\d\d|ssl|certificate/i,
-    code: "git_unreachable",
-    message: "The server could not reach the git host.",
-    hint: "Check that the server can open the address of the repository, then deploy again.",
-  },
-];
-
-/** What an unsuccessful fetch means. `tail` are its last lines, already redacted. */
-export function explainFetch(exitCode: number, tail: readonly string[]): DeployFailure {
-  if (exitCode === 3) {
-    const hint =
-      "It was removed from the branch, by a force push for example; deploy the head of the branch.";
-    return new DeployFailure(
-      "git_commit_not_found",
-      "The git host does not have this commit any more.",
-      hint,
-      tail,
-    );
-  }
-  if (exitCode === 127) {
-    const hint = "Run the server's bootstrap, which installs git.";
-    return new DeployFailure("server_not_ready", "git is not installed on the server.", hint, tail);
-  }
-  const text = tail.join("\n");
-  const reason = reasons.find(({ sign }) => sign.test(text));
-  if (reason === undefined) {
-    return new DeployFailure(
-      "git_failed",
-      `git ended with status ${exitCode}.`,
-      "The last lines say why.",
-      tail,
-    );
-  }
-  return new DeployFailure(reason.code, reason.message, reason.hint, tail);
+/** The script's standard input: what git's credential protocol answers, or the key; undefined without a credential. */
+export function fetchInput(access: GitAccess | null): string | undefined {
+  if (access === null) return undefined;
+  return access.kind === "token" ? `username=${tokenUser}\npassword=${access.secret}\n` : access.secret;
 }

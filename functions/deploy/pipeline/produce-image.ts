@@ -5,12 +5,14 @@ import { eq } from "drizzle-orm";
 import { deployments } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { DeployFailure } from "../failure.ts";
+import { cloneUrlOf } from "../git-access.ts";
 import { lastLines } from "../store.ts";
 import type { Story } from "../story-parts.ts";
 import { buildArguments, buildScript, explainBuild, readBuiltImage } from "./build.ts";
 import { detect } from "./detect.ts";
 import { environmentFile } from "./environment.ts";
-import { cloneUrlOf, explainFetch, fetchArguments, fetchScript } from "./fetch.ts";
+import { explainFetch } from "./explain-fetch.ts";
+import { fetchArguments, fetchInput, fetchScript } from "./fetch.ts";
 import { followToLog } from "./follow-to-log.ts";
 import { inspectScript, readInspection, rootNotFound, type SourceReport } from "./inspect.ts";
 import { turnPhase } from "./phases.ts";
@@ -33,7 +35,7 @@ export async function produceImage(story: Story): Promise<Produced> {
 }
 
 async function fetchSource(story: Story): Promise<void> {
-  const { context, parts, deployment, config, names, hand } = story;
+  const { context, parts, deployment, config, names, hand, gitAccess: access } = story;
   const { branch, commitSha } = deployment;
   if (config.source.kind === "upload") return receiveUpload(story);
   if (config.source.kind !== "git") {
@@ -43,7 +45,7 @@ async function fetchSource(story: Story): Promise<void> {
       "Give it one, or deploy a folder.",
     );
   }
-  const url = cloneUrlOf(config.source);
+  const url = cloneUrlOf(config.source, access);
   const what = commitSha === null ? `the head of ${branch ?? "the default branch"}` : `commit ${commitSha}`;
   const turn = turnPhase(
     context.progress,
@@ -52,10 +54,12 @@ async function fetchSource(story: Story): Promise<void> {
   );
   // Noted before anything is started: `undo` looks on the server for what was noted.
   if (turn.events.length > 0) await context.append(turn.events, turn.progress);
+  const stdin = fetchInput(access);
   await hand.start({
     step: "fetch",
     script: fetchScript,
-    args: fetchArguments({ ...names, url, branch, commitSha }),
+    args: fetchArguments({ ...names, url, branch, commitSha, access }),
+    ...(stdin === undefined ? {} : { stdin }),
     timeoutMs: limits.fetchMs,
   });
   const exit = await followToLog(story, "fetch", "fetch");

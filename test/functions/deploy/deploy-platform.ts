@@ -84,7 +84,12 @@ export interface DeployPlatform {
   close(): Promise<void>;
 }
 
-export const rings = () => ({ server: [ringKey()], env: [ringKey()], webhook: [ringKey()] });
+export const rings = () => ({
+  server: [ringKey()],
+  env: [ringKey()],
+  webhook: [ringKey()],
+  git: [ringKey()],
+});
 const ringKey = () => ({ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") });
 
 export async function openDeployPlatform(

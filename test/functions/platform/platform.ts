@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { createPlatform } from "../../../functions/platform/routes.ts";
 import { wallClock } from "../../../shared/adapters/clocks.ts";
+import { createGitHost } from "../../../shared/adapters/git-host-http.ts";
 import { createSealer, type Sealer } from "../../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../../shared/crypto/token.ts";
 import type { Database, Listener } from "../../../shared/db/database.ts";
@@ -16,6 +17,7 @@ import type { Identity } from "../../../shared/domain/principal.ts";
 import { refuseUnsigned } from "../../../shared/http/identity-header.ts";
 import type { ModuleApp } from "../../../shared/http/module-app.ts";
 import { createFeed } from "../../../shared/operations/follow.ts";
+import type { GitHost } from "../../../shared/ports/git-host.ts";
 import type { Shell, ShellCommand, ShellResult, ShellTarget } from "../../../shared/ports/shell.ts";
 import type { ProxyParts } from "../../../shared/proxy/apply.ts";
 import { openTestDatabase, seedOrganization } from "../../database.ts";
@@ -58,16 +60,19 @@ export interface TestPlatform {
 }
 
 /** `shell`: a real one, for the lab. */
-export async function openTestPlatform(options: { shell?: Shell } = {}): Promise<TestPlatform> {
+export async function openTestPlatform(
+  options: { shell?: Shell; gitHost?: GitHost } = {},
+): Promise<TestPlatform> {
   const { db, listener, close } = await openTestDatabase();
   const shell = scriptedShell();
   const proxy = { db, shell: options.shell ?? shell.port, baseDomain: "apps.test" };
   const ring = () => [{ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") }];
-  const sealer = createSealer({ server: ring(), env: ring(), webhook: ring() });
+  const sealer = createSealer({ server: ring(), env: ring(), webhook: ring(), git: ring() });
   const feed = createFeed({ db, listener, clock: wallClock, log: silentLog });
   const app = createPlatform({
     ...proxy,
     sealer,
+    gitHost: options.gitHost ?? createGitHost(),
     log: silentLog,
     clock: wallClock,
     baseUrl: "https://slipway.example.com",

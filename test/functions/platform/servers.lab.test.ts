@@ -4,7 +4,14 @@ import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import { findFreePort } from "../../lab/free-port.ts";
-import { addServer, hostKey, type Organization, openTestPlatform, type TestPlatform } from "./platform.ts";
+import {
+  addProject,
+  addServer,
+  hostKey,
+  type Organization,
+  openTestPlatform,
+  type TestPlatform,
+} from "./platform.ts";
 
 describeWithLab("a managed server", ({ server }) => {
   let shell: Shell;
@@ -66,6 +73,46 @@ describeWithLab("a managed server", ({ server }) => {
       systemd: true,
       ready: false,
     });
+  });
+
+  it("says how full its disk is, in bytes, with the images of each project", async () => {
+    const id = await addServer(acme.call, { host, port, hostKey: server.hostKey, auth: key });
+    const projectId = await addProject(acme.call, id);
+    const image = `disk-${projectId.toLowerCase()}`;
+    const dockerfile = "FROM node:24-bookworm-slim\nRUN head -c 5000000 /dev/urandom >/five\n";
+    const label = `slipway.project=${projectId}`;
+    const built = await server.exec(["docker", "build", "-q", "-t", image, "--label", label, "-"], {
+      input: dockerfile,
+      deadlineMs: 60_000,
+    });
+    expect(built.code, built.stderr).toBe(0);
+    try {
+      const { status, body } = await acme.call("GET", `/api/servers/${id}/disk`);
+      expect(status).toBe(200);
+      const [, total] =
+        (await server.read(["df", "-PB1", "/var/lib/docker"])).split("\n")[1]?.split(/\s+/) ?? [];
+      expect(body.data.totalBytes).toBe(Number(total));
+      expect(body.data.freeBytes).toBeLessThan(body.data.totalBytes);
+      expect(body.data.imageBytes).toBeGreaterThan(50_000_000);
+      for (const each of ["containerBytes", "volumeBytes", "buildCacheBytes"]) {
+        expect(body.data[each], each).toBeGreaterThanOrEqual(0);
+      }
+      expect(body.data.projects).toMatchObject([{ projectId, name: "Shop", images: 1 }]);
+      expect(body.data.projects[0].imageBytes).toBeGreaterThan(4_900_000);
+      expect(body.data.projects[0].imageBytes).toBeLessThan(6_000_000);
+    } finally {
+      await server.exec(["docker", "rmi", "-f", image]);
+    }
+  });
+
+  it("is trusted with another host key by its credential given again", async () => {
+    const id = await addServer(acme.call, { host, port, hostKey: hostKey(), auth: key });
+    const path = `/api/servers/${id}`;
+    expect((await acme.call("POST", `${path}/check`)).body.data.code).toBe("host_key_changed");
+    expect((await acme.call("GET", `${path}/disk`)).body.code).toBe("host_key_changed");
+    const trusted = await acme.call("PUT", `${path}/host-key`, { hostKey: server.hostKey, auth: key });
+    expect(trusted.status).toBe(200);
+    expect((await acme.call("POST", `${path}/check`)).body.data.ok).toBe(true);
   });
 
   it("is refused before any credential when its host key is another one", async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { cloneUrlOf } from "../../../../functions/deploy/git-access.ts";
 import { readBuiltImage } from "../../../../functions/deploy/pipeline/build.ts";
 import { planRemoval, readThings } from "../../../../functions/deploy/pipeline/clean-up.ts";
-import { cloneUrlOf, explainFetch } from "../../../../functions/deploy/pipeline/fetch.ts";
+import { explainFetch } from "../../../../functions/deploy/pipeline/explain-fetch.ts";
 import { readInspection } from "../../../../functions/deploy/pipeline/inspect.ts";
 import { namesOf } from "../../../../functions/deploy/pipeline/names.ts";
 import { phasesOf, turnPhase } from "../../../../functions/deploy/pipeline/phases.ts";
@@ -17,6 +18,9 @@ describe("why a fetch failed", () => {
     ["fatal: unable to access 'http://x/': Could not resolve host: x", "git_unreachable"],
     ["fatal: unable to access 'http://x/': Operation too slow. Less than 1000 bytes/sec", "git_unreachable"],
     ["fatal: could not read Username for 'https://x': terminal prompts disabled", "git_not_allowed"],
+    ["git@x: Permission denied (publickey).", "git_not_allowed"],
+    ["Host key verification failed.", "git_host_key_changed"],
+    ["fatal: unable to access 'http://x/': The requested URL returned error: 302", "git_redirected"],
     ["fatal: couldn't find remote ref refs/heads/gone", "git_branch_not_found"],
     ["fatal: transport 'file' not allowed", "git_protocol_refused"],
     ["error: No space left on device", "disk_full"],
@@ -34,8 +38,8 @@ describe("why a fetch failed", () => {
 
   it("clones from the address that was set, else from the default host", () => {
     const source = { kind: "git", provider: "git_host", owner: "a", repo: "b" } as const;
-    expect(cloneUrlOf(source)).toBe("https://github.com/a/b.git");
-    expect(cloneUrlOf({ ...source, cloneUrl: "http://x/y" })).toBe("http://x/y");
+    expect(cloneUrlOf(source, null)).toBe("https://github.com/a/b.git");
+    expect(cloneUrlOf({ ...source, cloneUrl: "http://x/y" }, null)).toBe("http://x/y");
   });
 });
 

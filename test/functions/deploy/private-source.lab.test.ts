@@ -1,0 +1,188 @@
+/** Private repositories, with the server itself as the witness of where the token was seen. */
+import { randomBytes } from "node:crypto";
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { generateSshKey } from "../../../shared/adapters/ssh-key.ts";
+import { gitConnections, projects } from "../../../shared/db/schema.ts";
+import { newId } from "../../../shared/domain/identifier.ts";
+import { gitSecretPlace } from "../../../shared/domain/sealed-place.ts";
+import { describeWithLab } from "../../lab/describe-with-lab.ts";
+import { type LabWorld, openLabWorld } from "./lab-world.ts";
+
+/** Looks at every process until `$1` exists; the pattern comes on standard input, so that it never finds itself. */
+const watchScript = `
+IFS= read -r token
+fetching=0 seen=0
+until [ -e "$1" ]; do
+  for process in /proc/[0-9]*; do
+    case $(tr '\\0' ' ' <"$process/cmdline" 2>/dev/null) in *git-remote-http*) fetching=$((fetching + 1)) ;; esac
+    if { tr '\\0' '\\n' <"$process/cmdline"; tr '\\0' '\\n' <"$process/environ"; } 2>/dev/null | found; then seen=$((seen + 1)); fi
+  done
+done
+rm -f "$1"
+echo "$fetching $seen"
+`;
+const found = `found() { while IFS= read -r line; do case $line in *"$token"*) return 0 ;; esac; done; return 1; }\n`;
+
+const searchScript = `
+cat >/dev/shm/pattern
+grep -rlF -f /dev/shm/pattern /var/lib/slipway /tmp /var/tmp /run /root /etc /var/log /home 2>/dev/null
+status=$?
+rm -f /dev/shm/pattern
+[ "$status" -ne 0 ] || exit 0
+`;
+
+describeWithLab("a project of a private repository", (lab) => {
+  let world: LabWorld;
+  const repo = `shop-${randomBytes(4).toString("hex")}`;
+  const baseUrl = new URL(lab.git.url("x", "y")).origin;
+  beforeAll(async () => {
+    world = await openLabWorld(lab);
+    await lab.git.createRepository("private", repo);
+    // Large enough for the fetch to be looked at while it runs.
+    const files = { "index.html": "private page", "large.bin": randomBytes(30_000_000) };
+    await lab.git.commit("private", repo, { files });
+  });
+  afterAll(() => world.close());
+
+  async function connection(
+    secret: string,
+    change: Partial<typeof gitConnections.$inferInsert> = {},
+  ): Promise<string> {
+    const { organizationId } = world.organization;
+    const id = newId("gitConnection");
+    const sealedSecret = await world.platform.sealer.seal(
+      "git",
+      gitSecretPlace({ id, organizationId }),
+      secret,
+    );
+    const row = { name: "git", provider: "git_host", baseUrl, kind: "token", last4: "" } as const;
+    await world.platform.db
+      .insert(gitConnections)
+      .values({ id, organizationId, ...row, sealedSecret, ...change });
+    return id;
+  }
+
+  async function deployShop(connectionId: string) {
+    const made = await world.project({ "index.html": "other" });
+    const source = {
+      kind: "git",
+      provider: "git_host",
+      owner: "private",
+      repo: "shop",
+      connectionId,
+    } as const;
+    await world.platform.db.update(projects).set({ source }).where(eq(projects.id, made.id));
+    return made.deploy();
+  }
+
+  async function project(connectionId?: string) {
+    const source = { kind: "git", provider: "git_host", owner: "private", repo, connectionId } as const;
+    const given = connectionId === undefined ? { cloneUrl: lab.git.url("private", repo) } : {};
+    const made = await world.project(
+      { "index.html": "other" },
+      { slug: `p-${randomBytes(5).toString("hex")}` },
+    );
+    await world.platform.db
+      .update(projects)
+      .set({ source: { ...source, ...given } })
+      .where(eq(projects.id, made.id));
+    return made;
+  }
+
+  function watch(token: string) {
+    const stop = `/dev/shm/stop-${randomBytes(4).toString("hex")}`;
+    const watching = lab.server.exec(["sh", "-c", `${found}${watchScript}`, "watch", stop], {
+      input: `${token}\n`,
+      deadlineMs: 150_000,
+    });
+    return {
+      end: async () => {
+        await lab.server.exec(["touch", stop]);
+        const [fetching = 0, seen = -1] = (await watching).stdout.trim().split(" ").map(Number);
+        return { fetching, seen };
+      },
+    };
+  }
+
+  const filesWith = async (token: string) =>
+    (await lab.server.exec(["sh", "-c", searchScript], { input: `${token}\n` })).stdout.trim();
+
+  it("has witnesses that would see a token", async () => {
+    const token = randomBytes(20).toString("hex");
+    const witness = watch(token);
+    const path = `/tmp/witness-${repo}`;
+    await lab.server.exec(["sh", "-c", 'echo "$1" >"$2"; sleep 3', "control", token, path]);
+    expect((await witness.end()).seen).toBeGreaterThan(0);
+    expect(await filesWith(token)).toBe(path);
+    await lab.server.exec(["rm", path]);
+  });
+
+  it("is refused without a connection, and says so", async () => {
+    const failed = await (await project()).deploy();
+    expect(failed).toMatchObject({ status: "failed", error: { code: "git_not_allowed" } });
+    expect(failed.error.hint).toContain("connectionId");
+  });
+
+  it("is refused with a token that does not hold", async () => {
+    const failed = await (await project(await connection("not-the-token"))).deploy();
+    expect(failed).toMatchObject({ status: "failed", error: { code: "git_not_allowed" } });
+  });
+
+  it("deploys with a connection; its token is in no process, no file and no log", async () => {
+    const { token } = lab.git;
+    const witness = watch(token);
+    const made = await project(await connection(token));
+    const done = await made.deploy();
+    const { fetching, seen } = await witness.end();
+    expect(done).toMatchObject({ status: "ready", error: null });
+    expect(fetching).toBeGreaterThan(0);
+    expect(seen).toBe(0);
+
+    expect(await filesWith(token)).toBe("");
+    const logs = await world.organization.call("GET", `/api/deployments/${done.id}/logs?limit=200`);
+    expect(JSON.stringify(logs.body)).toContain("Fetching");
+    expect(JSON.stringify(logs.body)).not.toContain(token);
+  });
+
+  it("deploys with a deploy key from a host with the confirmed key, and from no other", async () => {
+    const { server } = lab;
+    const pair = generateSshKey("deploy");
+    const home = `/home/admin/${repo}`;
+    const prepare = `set -e
+cat >>/home/admin/.ssh/authorized_keys
+mkdir -p "$1/private" && git init -q --bare -b main "$1/private/shop.git"
+cd "$(mktemp -d)" && git init -q -b main . && echo "by key" >index.html && git add .
+git -c user.name=Lab -c user.email=lab@example.test commit -qm First
+git push -q "$1/private/shop.git" main && chown -R admin: "$1"`;
+    const ready = await server.exec(["sh", "-c", prepare, "prepare", home], { input: `${pair.publicKey}\n` });
+    expect(ready.code, ready.stderr).toBe(0);
+    const from = async (hostKey: string) => {
+      const id = await connection(pair.privateKey, {
+        kind: "deploy_key",
+        baseUrl: `ssh://admin@127.0.0.1${home}`,
+        hostKey,
+      });
+      return deployShop(id);
+    };
+    const accepted = () =>
+      server.read(["sh", "-c", "journalctl -u ssh | grep -c 'Accepted.*127.0.0.1' || true"]);
+    const before = await accepted();
+    const [, other] = generateSshKey("other").publicKey.split(" ");
+    expect(await from(`ssh-ed25519 ${other}`)).toMatchObject({
+      status: "failed",
+      error: { code: "git_host_key_changed" },
+    });
+    expect(await accepted()).toBe(before);
+
+    expect(await from(server.hostKey)).toMatchObject({ status: "ready", error: null });
+    expect(Number(await accepted())).toBeGreaterThan(Number(before));
+    const line = pair.privateKey.split("\n")[2] ?? "";
+    expect(line.length).toBeGreaterThan(40);
+    expect(await filesWith(line)).toBe("");
+  });
+
+  it("met no bug of ours", () => {
+    expect(world.errors()).toEqual([]);
+  });
+});
