@@ -108,9 +108,9 @@ ${organization === undefined ? firstSteps : nextSteps}`);
 const firstSteps = `
   There is no organization yet. In another terminal:
 
-    npm run -s slipway -- init --org "My organization" --email you@example.com
+    npm run -s slipway -- init --org "My organization" --email you@example.com --login
 
-  It makes the organization, its owner and an access token, and says what comes next.
+  It makes the organization, its owner and an access token, and remembers the login.
 `;
 
 const nextSteps = `
