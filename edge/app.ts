@@ -58,6 +58,8 @@ function requestFacts(options: EdgeOptions) {
     headers.set("x-content-type-options", "nosniff");
     headers.set("referrer-policy", "no-referrer");
     if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
+    const cookie = c.get("cookie");
+    if (cookie !== undefined && !headers.has("set-cookie")) headers.append("set-cookie", cookie);
     const limited = c.get("limited");
     if (limited !== undefined)
       for (const [name, value] of Object.entries(rateHeaders(limited))) headers.set(name, value);

@@ -14,6 +14,8 @@ import type { Counters } from "./webhooks/counters.ts";
 export interface EdgeOptions {
   mode: "self-hosted" | "cloud";
   version: string;
+  /** Where people reach the platform: cookies and the guard against other sites go by it. */
+  baseUrl: string;
   store: EdgeStore;
   forwarder: Forwarder;
   limiter: Limiter;
@@ -50,5 +52,9 @@ export interface EdgeEnv {
     limited: LimitAnswer;
     /** The body of a route that takes it unread. */
     streamed: StreamedBody | undefined;
+    /** For Set-Cookie, unless the answer brings one of its own. */
+    cookie: string;
+    /** The caller as the database sees it now, past every cache; null when the credential does not hold any more. */
+    askAgain: () => Promise<Identity | null>;
   };
 }

@@ -58,6 +58,8 @@ async function start(configuration: Configuration, log: Log, signal: AbortSignal
       secrets,
       version: version(),
       log,
+      announceSetUpCode: (code) =>
+        console.log(`Too many wrong set-up codes were tried. The new one is ${code}`),
     });
     return {
       platform,
@@ -95,22 +97,27 @@ function giveUp(reason: Error): void {
   fail(reason);
 }
 
-async function greet({ url, db }: OneProcess, configuration: Configuration, ms: number): Promise<void> {
+async function greet(
+  { url, db, setUpCode }: OneProcess,
+  configuration: Configuration,
+  ms: number,
+): Promise<void> {
   const [organization] = await db.select({ id: organizations.id }).from(organizations).limit(1);
   console.log(`Slipway ${version()} is ready in ${(ms / 1000).toFixed(1)} s.
 
   Listening on   ${url}
   API reference  ${configuration.baseUrl}/api/docs
   Data folder    ${configuration.dataFolder}
-${organization === undefined ? firstSteps : nextSteps}`);
+${organization === undefined ? firstSteps(setUpCode.current()) : nextSteps}`);
 }
 
-const firstSteps = `
+const firstSteps = (code: string) => `
   There is no organization yet. In another terminal:
 
     npm run -s slipway -- init --org "My organization" --email you@example.com --login
 
   It makes the organization, its owner and an access token, and remembers the login.
+  Whoever sets it up over the network (POST /api/auth/setup) needs this code: ${code}
 `;
 
 const nextSteps = `

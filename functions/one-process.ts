@@ -40,6 +40,7 @@ import { sweepUploads } from "./deploy/uploads/sweep.ts";
 import { measureInstance, observeOperations } from "./instance-metrics.ts";
 import { createBootstrapKind } from "./platform/bootstrap/kind.ts";
 import { createPlatform } from "./platform/routes.ts";
+import { createSetUpCode, type SetUpCode } from "./platform/set-up-code.ts";
 
 export interface OneProcessOptions {
   configuration: Configuration;
@@ -50,12 +51,15 @@ export interface OneProcessOptions {
   secrets: InstanceSecrets;
   version: string;
   log: Log;
+  /** Told when too many wrong tries have made another set-up code. */
+  announceSetUpCode?: (code: string) => void;
 }
 
 export interface OneProcess {
   /** Where it listens, without a slash at the end. */
   url: string;
   db: Database;
+  setUpCode: SetUpCode;
   close(): Promise<void>;
 }
 
@@ -97,6 +101,8 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     observer: observeOperations(metrics),
   });
 
+  const limiter = createMemoryLimiter();
+  const setUpCode = createSetUpCode((code) => options.announceSetUpCode?.(code));
   const apps = {
     platform: createPlatform({
       ...proxy,
@@ -105,6 +111,8 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
       log,
       clock: wallClock,
       baseUrl,
+      limiter,
+      setUpCode,
       fingerprintKey: fingerprintKey(secrets),
       verifyIdentity: refuseUnsigned,
       feed,
@@ -129,7 +137,8 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     version,
     store: createPostgresEdgeStore(db),
     forwarder: forwardInProcess(apps),
-    limiter: createMemoryLimiter(),
+    baseUrl,
+    limiter,
     sealer: createSealer({ webhook }),
     nudge: ({ operationId, projectId }) =>
       queue.send("deploy", { operationId }, { group: projectId, dedupe: operationId }),
@@ -177,6 +186,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   return {
     url: served.url,
     db,
+    setUpCode,
     async close() {
       stopping.abort();
       stopMeasuring();

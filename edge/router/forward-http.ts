@@ -29,10 +29,11 @@ export function forwardHttp(options: HttpForwarderOptions): Forwarder {
       const read = passes === null ? new Uint8Array(await request.arrayBuffer()) : null;
       const headers = new Headers(request.headers);
       headers.delete(identityHeader);
-      if (identity !== null) {
-        const body = takesStream(method, pathname) ? "stream" : async () => read ?? new Uint8Array();
-        headers.set(identityHeader, await options.signer.sign(module, { method, path, body }, identity));
-      }
+      const signed = takesStream(method, pathname) ? "stream" : async () => read ?? new Uint8Array();
+      headers.set(
+        identityHeader,
+        await options.signer.sign(module, { method, path, body: signed }, identity),
+      );
       const init = { method, headers, redirect: "manual", signal } as const;
       const url = new URL(path, options.origins[module]);
       if (passes !== null) {

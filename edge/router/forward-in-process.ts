@@ -9,7 +9,7 @@ export interface InProcessApp {
 export function forwardInProcess(apps: Record<ModuleName, InProcessApp>): Forwarder {
   return {
     async forward(module, request, identity) {
-      return apps[module].fetch(request, identity === null ? {} : { identity });
+      return apps[module].fetch(request, { identity });
     },
   };
 }

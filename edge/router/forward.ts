@@ -5,6 +5,7 @@
  */
 import type { Context } from "hono";
 import { limits } from "../../shared/domain/limits.ts";
+import { nobody } from "../../shared/domain/principal.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import type { ModuleName } from "../../shared/ports/forwarder.ts";
 import type { Log } from "../../shared/ports/log.ts";
@@ -32,8 +33,10 @@ export async function forward(
 ): Promise<Response> {
   const over = new AbortController();
   const answered = new AbortController();
+  const identity =
+    c.get("identity") ?? nobody({ sourceIp: c.get("sourceIp"), requestId: c.get("requestId") });
   const request = forwardedRequest(c, AbortSignal.any([c.req.raw.signal, over.signal]));
-  const answer = options.forwarder.forward(module, request, c.get("identity")).catch((cause: unknown) => {
+  const answer = options.forwarder.forward(module, request, identity).catch((cause: unknown) => {
     if (cause instanceof Refusal) throw cause;
     const refused = c.get("streamed")?.refused();
     if (refused !== undefined) throw refused;

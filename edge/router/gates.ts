@@ -1,7 +1,10 @@
 /** The gates between "who" and "what": permission tag (403), rate (429), size of the body (413), in that order. */
+
+import type { Context } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { createMiddleware } from "hono/factory";
 import { receiveWebhook } from "../../shared/contract/webhooks.ts";
+import { isId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import type { LimitAnswer } from "../../shared/ports/limiter.ts";
@@ -14,6 +17,14 @@ const minuteMs = 60_000;
 export function authorize() {
   return createMiddleware<EdgeEnv>(async (c, next) => {
     const needed = c.get("matched").route.policy.permission;
+    if (needed === "session") {
+      if (isId("session", c.get("identity")?.credentialId ?? "")) return next();
+      throw new Refusal(
+        "forbidden",
+        "session_needed",
+        "This is for a person who is signed in, not for an access token.",
+      );
+    }
     if (needed !== "public" && needed !== "member" && !c.get("identity")?.permissions.includes(needed)) {
       throw new Refusal("forbidden", "forbidden", `This needs the permission ${needed}.`);
     }
@@ -27,6 +38,7 @@ export function limitRate(options: EdgeOptions) {
   const ofSource = { limit: limits.webhookPerMinute, windowMs: minuteMs };
   const ofToken = { limit: apiLimitPerMinute, windowMs: minuteMs };
   return createMiddleware<EdgeEnv>(async (c, next) => {
+    await takeTry(c, limiter);
     const identity = c.get("identity");
     const isDelivery = c.get("matched").route === receiveWebhook;
     if (!isDelivery && identity === null) return next();
@@ -36,11 +48,26 @@ export function limitRate(options: EdgeOptions) {
     c.set("limited", answer);
     if (!answer.allowed) {
       if (isDelivery) counters?.count(429, c.get("sourceIp"));
-      throw new Refusal("rate_limited", "rate_limited", `At most ${answer.limit} requests a minute.`, {
-        retryAfterSeconds: seconds(answer),
-      });
+      throw tooMany(answer, "requests");
     }
     await next();
+  });
+}
+
+/** Tries of secrets, by route and source; the function counts them by account as well. */
+async function takeTry(c: Context<EdgeEnv>, limiter: EdgeOptions["limiter"]): Promise<void> {
+  const { route } = c.get("matched");
+  if (route.policy.limit !== "tries") return;
+  const rule = { limit: limits.signInPerMinute, windowMs: minuteMs };
+  const answer = await limiter.take(`tries:${route.path}:${sourceKey(c.get("sourceIp"))}`, rule);
+  if (answer.allowed) return;
+  c.set("limited", answer);
+  throw tooMany(answer, "tries");
+}
+
+function tooMany(answer: LimitAnswer, of: string): Refusal {
+  return new Refusal("rate_limited", "rate_limited", `At most ${answer.limit} ${of} a minute.`, {
+    retryAfterSeconds: seconds(answer),
   });
 }
 

@@ -9,11 +9,14 @@ import type { Database, Transaction } from "../../shared/db/database.ts";
 import { memberships, organizations, tokens, users } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
+import type { Identity } from "../../shared/domain/principal.ts";
 import { invalid, Refusal } from "../../shared/domain/refusal.ts";
 import { hashPassword } from "./password.ts";
 
 export interface FirstOrganization {
   organization: string;
+  /** Of the owner; default: what stands before the @. */
+  name?: string | undefined;
   email: string;
   password: string;
 }
@@ -29,6 +32,7 @@ export interface InitializedOrganization {
 export async function initOrganization(
   db: Database,
   wanted: FirstOrganization,
+  from?: Pick<Identity, "sourceIp" | "requestId">,
 ): Promise<InitializedOrganization> {
   const name = checkedName(wanted.organization);
   const email = checkedEmail(wanted.email);
@@ -41,12 +45,13 @@ export async function initOrganization(
     const userId = newId("user");
     await tx
       .insert(users)
-      .values({ id: userId, email, name: email.slice(0, email.indexOf("@")), passwordHash });
+      .values({ id: userId, email, name: wanted.name ?? email.slice(0, email.indexOf("@")), passwordHash });
     await tx.insert(organizations).values({ id: organizationId, name, primaryOwnerId: userId });
     await tx.insert(memberships).values({ organizationId, userId, role: "owner" });
     const tokenId = newId("token");
     await tx.insert(tokens).values({ id: tokenId, organizationId, userId, name: "first token", hash });
-    const who = { organizationId, userId, credentialId: null, sourceIp: null, requestId: null };
+    const { sourceIp = null, requestId = null } = from ?? {};
+    const who = { organizationId, userId, credentialId: null, sourceIp, requestId };
     const resource = { kind: "organization", id: organizationId };
     await writeAudit(tx, who, { action: "organization.created", resource });
     return { organizationId, userId, token };
@@ -80,12 +85,10 @@ function checkedEmail(email: string): string {
   return trimmed;
 }
 
-const passwordLeast = 10;
-const passwordMost = 1_000;
-
 function checkedPassword(password: string): string {
-  if (password.length < passwordLeast || password.length > passwordMost) {
-    throw invalid("password", `must have ${passwordLeast} to ${passwordMost} characters`);
+  const { passwordLeast: least, passwordMost: most } = limits;
+  if (password.length < least || password.length > most) {
+    throw invalid("password", `must have ${least} to ${most} characters`);
   }
   return password;
 }

@@ -3,8 +3,10 @@ import type { Sealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
 import type { GitHost } from "../../shared/ports/git-host.ts";
+import type { Limiter } from "../../shared/ports/limiter.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import type { Shell } from "../../shared/ports/shell.ts";
+import type { SetUpCode } from "./set-up-code.ts";
 
 export interface PlatformParts {
   db: Database;
@@ -14,6 +16,9 @@ export interface PlatformParts {
   gitHost: GitHost;
   log: Log;
   clock: Clock;
+  /** Counts tries of passwords and one-time links by account. */
+  limiter: Limiter;
+  setUpCode: SetUpCode;
   /** Without a slash at the end. */
   baseUrl: string;
   baseDomain: string;

@@ -5,9 +5,10 @@ import { admit, load } from "../../shared/db/tenancy.ts";
 import { createModuleApp, type ModuleApp, type ModuleAppOptions } from "../../shared/http/module-app.ts";
 import type { Feed } from "../../shared/operations/follow.ts";
 import { listAudit } from "./audit-log.ts";
+import { addAuthRoutes } from "./auth-routes.ts";
 import { createToken } from "./create-token.ts";
 import { addGitConnectionRoutes } from "./git-connections/routes.ts";
-import { listOrganizations } from "./organizations.ts";
+import { addMemberRoutes } from "./member-routes.ts";
 import type { PlatformParts } from "./parts.ts";
 import { addProjectRoutes } from "./project-routes.ts";
 import { addServerRoutes } from "./server-routes.ts";
@@ -34,9 +35,8 @@ export function createPlatform(options: PlatformOptions): ModuleApp {
     log,
   });
 
-  app.openapi(organizations.listOrganizations, async (c) =>
-    c.json(await listOrganizations(db, c.get("principal"), c.req.valid("query")), 200),
-  );
+  addAuthRoutes(app, options);
+  addMemberRoutes(app, options);
   app.openapi(organizations.listTokens, async (c) =>
     c.json(await listTokens(db, c.get("principal"), c.req.valid("query")), 200),
   );
@@ -57,9 +57,10 @@ export function createPlatform(options: PlatformOptions): ModuleApp {
   );
 
   addServerRoutes(app, options, (principal, id) =>
-    admit(db, { ...principal, permissions: [...principal.permissions] })
-      .then((present) => load(db, present, "server", id))
-      .then(() => true),
+    admit(db, { ...principal, permissions: [...principal.permissions] }).then(async (present) => {
+      await load(db, present, "server", id);
+      return present.permissions.has("server:read");
+    }),
   );
   addGitConnectionRoutes(app, options);
   addProjectRoutes(app, options);

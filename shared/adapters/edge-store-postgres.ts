@@ -10,12 +10,15 @@ import { limits } from "../domain/limits.ts";
 import { rowsOf } from "../operations/statements.ts";
 import type { EdgeStore, StoredCredential } from "../ports/edge-store.ts";
 import { createPostgresInbox } from "./edge-store-postgres-inbox.ts";
+import { findSession, touchSession } from "./edge-store-postgres-session.ts";
 
 export function createPostgresEdgeStore(db: Database): EdgeStore {
   return {
     ping: async () => void (await rowsOf(db, sql`select 1`)),
     findCredential: (tokenHash) => findCredential(db, tokenHash),
     touchCredential: (credentialId) => touchCredential(db, credentialId),
+    findSession: (hash, organizationId) => findSession(db, hash, organizationId),
+    touchSession: (sessionId) => touchSession(db, sessionId),
     inbox: createPostgresInbox(db),
   };
 }

@@ -1,7 +1,9 @@
 /** Every route there is. A route that is not listed here is not mounted. */
+import * as auth from "./auth.ts";
 import * as deployments from "./deployments.ts";
 import * as domains from "./domains.ts";
 import * as gitConnections from "./git-connections.ts";
+import * as members from "./members.ts";
 import * as organizations from "./organizations.ts";
 import * as projectEnv from "./project-env.ts";
 import * as projects from "./projects.ts";
@@ -12,7 +14,9 @@ import * as uploads from "./uploads.ts";
 import * as webhooks from "./webhooks.ts";
 
 export const allRoutes: readonly Route[] = [
+  auth,
   organizations,
+  members,
   servers,
   gitConnections,
   projects,

@@ -42,6 +42,17 @@ export const pageQuery = z.object({
   cursor: z.string().min(1).max(200).optional(),
 });
 
+/** Compared and stored in lower case. */
+export const email = z
+  .string()
+  .trim()
+  .toLowerCase()
+  .max(254)
+  .regex(/^[^\s@\p{Cc}]+@[^\s@\p{Cc}.]+(\.[^\s@\p{Cc}.]+)*$/u, "must be an e-mail address");
+
+/** Of a new account or a new password; what is compared with a stored one may be anything. */
+export const password = z.string().min(limits.passwordLeast).max(limits.passwordMost);
+
 export const deleted = z.object({ success: z.literal(true) });
 
 /** A git branch by the rules of git-check-ref-format, without a leading dash. */

@@ -12,6 +12,13 @@ export function openApiDocument(version: string): OpenApiDocument {
     scheme: "bearer",
     description: "An access token: `slp_` and 40 letters and digits.",
   });
+  openAPIRegistry.registerComponent("securitySchemes", "session", {
+    type: "apiKey",
+    in: "cookie",
+    name: "slipway_session",
+    description:
+      "Set by signing in; over https its name is `__Host-slipway_session`. Unsafe methods need a same-origin `Origin` or `Sec-Fetch-Site`; `X-Organization-Id` picks the organization.",
+  });
   for (const { policy, documented, getRoutingPath: _, ...config } of allRoutes) {
     openAPIRegistry.registerPath({
       ...config,
@@ -48,5 +55,6 @@ function tagOf(path: string): string {
 function permissionSentence(permission: string): string {
   if (permission === "public") return "Public.";
   if (permission === "member") return "Needs any access token that holds.";
+  if (permission === "session") return "Needs a person who is signed in; an access token cannot do it.";
   return `Needs the permission \`${permission}\`.`;
 }

@@ -1,10 +1,18 @@
-/** Organizations, tokens and the audit: identity as far as the main job needs it. */
+/** Organizations, tokens and the audit. */
 import { z } from "@hono/zod-openapi";
-import { permissionTags } from "../domain/permission.ts";
+import { permissionTags, roles } from "../domain/permission.ts";
 import { deleted, id, idParameter, name, pageQuery, time } from "./common.ts";
 import { body, data, json, page, route } from "./route.ts";
 
-const organization = z.object({ id, name, role: z.string(), createdAt: time }).openapi("Organization");
+const organization = z
+  .object({
+    id,
+    name,
+    role: z.enum(roles).openapi({ description: "Of the caller." }),
+    primaryOwnerId: id.openapi({ description: "Pushes are attributed to this owner." }),
+    createdAt: time,
+  })
+  .openapi("Organization");
 
 const token = z
   .object({
@@ -40,9 +48,53 @@ export const listOrganizations = route(
   {
     method: "get",
     path: "/api/organizations",
-    summary: "The organizations that the caller's credential belongs to",
+    summary: "The organizations of the caller: all of a person who is signed in, the one of a token",
     request: { query: pageQuery },
     responses: { 200: json("Organizations", page(organization)) },
+  },
+);
+
+export const createOrganization = route(
+  { module: "platform", permission: "organization:admin" },
+  {
+    method: "post",
+    path: "/api/organizations",
+    summary: "Make another organization; the caller becomes its owner",
+    request: { body: body(z.strictObject({ name })) },
+    responses: { 201: json("The organization", data(organization)) },
+  },
+);
+
+export const getOrganization = route(
+  { module: "platform", permission: "organization:read" },
+  {
+    method: "get",
+    path: "/api/organizations/{id}",
+    summary: "The active organization",
+    request: { params: idParameter },
+    responses: { 200: json("The organization", data(organization)) },
+  },
+);
+
+export const updateOrganization = route(
+  { module: "platform", permission: "organization:admin" },
+  {
+    method: "patch",
+    path: "/api/organizations/{id}",
+    summary: "Rename the active organization",
+    request: { params: idParameter, body: body(z.strictObject({ name: name.optional() })) },
+    responses: { 200: json("The organization", data(organization)) },
+  },
+);
+
+export const transferOrganization = route(
+  { module: "platform", permission: "organization:admin" },
+  {
+    method: "post",
+    path: "/api/organizations/{id}/transfer",
+    summary: "Make another owner the primary one; only an owner may",
+    request: { params: idParameter, body: body(z.strictObject({ userId: id })) },
+    responses: { 200: json("The organization", data(organization)) },
   },
 );
 

@@ -11,12 +11,17 @@ import { errorBody } from "./common.ts";
 export interface RoutePolicy {
   /** Serves it: a function behind the edge, or the edge itself. */
   module: ModuleName | "edge";
-  /** The tag that a caller needs; `public` means no credential of the usual kind, `member` any credential that holds. */
-  permission: Permission | "public" | "member";
+  /**
+   * The tag that a caller needs; `public` means no credential of the usual kind, `member` any credential that holds,
+   * `session` a person who signed in, whatever the role.
+   */
+  permission: Permission | "public" | "member" | "session";
   /** Modes in which it is mounted; elsewhere every spelling of its path is 404. Default both. */
   modes?: readonly ("self-hosted" | "cloud")[];
   /** The body is JSON within the common cap, unless it says otherwise. */
   body?: "json" | "raw";
+  /** Counts tries of secrets: a few a minute from one source (429). */
+  limit?: "tries";
   /** Answers with server-sent events. */
   stream?: boolean;
 }
@@ -42,7 +47,11 @@ export function route<P extends string, R extends Omit<RouteConfig, "path"> & { 
   }
   const made = createRoute({
     ...config,
-    ...(policy.permission === "public" ? {} : { security: [{ bearer: [] }] }),
+    ...(policy.permission === "public"
+      ? {}
+      : {
+          security: policy.permission === "session" ? [{ session: [] }] : [{ bearer: [] }, { session: [] }],
+        }),
     "x-permission": policy.permission,
   } as R);
   return Object.assign(made, { policy, documented: responses });

@@ -90,6 +90,69 @@ export const tokens = pgTable(
   (table) => [index("tokens_organization").on(table.organizationId, table.createdAt)],
 );
 
+/** A person who is signed in, in one browser. It belongs to no organization: each request picks one of the person's. */
+export const sessions = pgTable(
+  "sessions",
+  {
+    id: text().primaryKey(),
+    userId: text()
+      .notNull()
+      .references(() => users.id),
+    /** SHA-256 of the cookie's value, hex. */
+    hash: text().notNull().unique(),
+    createdAt: createdAt(),
+    /** Moves on with each use. */
+    expiresAt: at().notNull(),
+    revokedAt: at(),
+  },
+  (table) => [index("sessions_user").on(table.userId), index("sessions_expiry").on(table.expiresAt)],
+);
+
+/** One-time links that make somebody a member. */
+export const invitations = pgTable(
+  "invitations",
+  {
+    id: text().primaryKey(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    email: text().notNull(),
+    role: text().$type<Role>().notNull(),
+    /** SHA-256 of the token in the link, hex. */
+    hash: text().notNull().unique(),
+    invitedBy: text()
+      .notNull()
+      .references(() => users.id),
+    createdAt: createdAt(),
+    expiresAt: at().notNull(),
+    acceptedAt: at(),
+    revokedAt: at(),
+  },
+  (table) => [index("invitations_organization").on(table.organizationId, table.id)],
+);
+
+/** The first answer to a request with an Idempotency-Key. A row without one is a request that is under way, or was cut off. */
+export const idempotencyAnswers = pgTable(
+  "idempotency_answers",
+  {
+    /** Token or session. */
+    credentialId: text().notNull(),
+    /** SHA-256 of the key, hex. */
+    keyHash: text().notNull(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    /** SHA-256 over method, path, query and body, hex. */
+    requestHash: text().notNull(),
+    sealedAnswer: text(),
+    createdAt: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.credentialId, table.keyHash] }),
+    index("idempotency_answers_age").on(table.createdAt),
+  ],
+);
+
 export const servers = pgTable(
   "servers",
   {

@@ -4,6 +4,7 @@
  * revocation therefore works at once, whatever the edge has cached.
  */
 import { and, eq, gt, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
+import { isId } from "../domain/identifier.ts";
 import { permissionsOf } from "../domain/permission.ts";
 import type { Identity, Principal } from "../domain/principal.ts";
 import { notFound, Refusal } from "../domain/refusal.ts";
@@ -16,11 +17,41 @@ import {
   organizations,
   projects,
   servers,
+  sessions,
   tokens,
   uploadSessions,
 } from "./schema.ts";
 
 export async function admit(db: Queryable, identity: Identity): Promise<Principal> {
+  const isSession = isId("session", identity.credentialId);
+  const row = await (isSession ? sessionNow(db, identity) : tokenNow(db, identity));
+  if (row === undefined) {
+    throw new Refusal("unauthenticated", "unauthenticated", "This credential does not hold any more.");
+  }
+  const said = new Set(identity.permissions);
+  const holds = permissionsOf(row.role, row.permissions);
+  const permissions = new Set([...holds].filter((tag) => said.has(tag)));
+  return { ...identity, role: row.role, permissions, projectIds: row.projectIds, serverIds: row.serverIds };
+}
+
+async function sessionNow(db: Queryable, identity: Identity) {
+  const [row] = await db
+    .select({ role: memberships.role })
+    .from(sessions)
+    .innerJoin(memberships, eq(memberships.userId, sessions.userId))
+    .where(
+      and(
+        eq(sessions.id, identity.credentialId),
+        eq(sessions.userId, identity.userId),
+        eq(memberships.organizationId, identity.organizationId),
+        isNull(sessions.revokedAt),
+        gt(sessions.expiresAt, sql`now()`),
+      ),
+    );
+  return row === undefined ? undefined : { ...row, permissions: null, projectIds: null, serverIds: null };
+}
+
+async function tokenNow(db: Queryable, identity: Identity) {
   const [row] = await db
     .select({
       role: memberships.role,
@@ -42,13 +73,7 @@ export async function admit(db: Queryable, identity: Identity): Promise<Principa
         or(isNull(tokens.expiresAt), gt(tokens.expiresAt, sql`now()`)),
       ),
     );
-  if (row === undefined) {
-    throw new Refusal("unauthenticated", "unauthenticated", "This credential does not hold any more.");
-  }
-  const said = new Set(identity.permissions);
-  const holds = permissionsOf(row.role, row.permissions);
-  const permissions = new Set([...holds].filter((tag) => said.has(tag)));
-  return { ...identity, role: row.role, permissions, projectIds: row.projectIds, serverIds: row.serverIds };
+  return row;
 }
 
 const doors = {

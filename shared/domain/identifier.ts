@@ -6,6 +6,8 @@ const idPrefixes = {
   organization: "org",
   user: "usr",
   token: "tok",
+  session: "ses",
+  invitation: "inv",
   server: "srv",
   project: "prj",
   domain: "dom",
@@ -31,6 +33,8 @@ export function firstIdAt(kind: IdKind, ms: number): string {
 
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
+const pattern = /^[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}$/;
+
 let lastMs = -1;
 let lastRandom: number[] = [];
 
@@ -48,6 +52,11 @@ export function newId<K extends IdKind>(
   }
   const digits = [...encodeTime(lastMs), ...lastRandom.map((digit) => alphabet.charAt(digit))].join("");
   return `${idPrefixes[kind]}_${digits}` as Id<K>;
+}
+
+/** Whether a string has the form of an id of this kind. Says nothing about whether it exists. */
+export function isId<K extends IdKind>(kind: K, value: string): value is Id<K> {
+  return value.startsWith(`${idPrefixes[kind]}_`) && pattern.test(value);
 }
 
 function encodeTime(ms: number): string[] {

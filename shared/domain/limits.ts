@@ -37,6 +37,17 @@ export const limits = {
   lastUsedMs: 60_000,
   /** The database has this long to answer the question of readiness. */
   readyMs: 2_000,
+  /** Sessions of people end this long after their last use. */
+  sessionMs: 30 * 86_400_000,
+  /** A one-time link in a mailbox is a key: it works for a week. */
+  invitationMs: 7 * 86_400_000,
+  /** Tries of a password or a one-time link, per source and per account: what a person mistypes, and no more. */
+  signInPerMinute: 10,
+  /** Wrong set-up codes before another one is made. */
+  setUpTries: 5,
+  passwordLeast: 10,
+  /** Hashing costs by length; nobody types more. */
+  passwordMost: 1_000,
   pageDefault: 50,
   pageMost: 200,
   envKeyLength: 256,

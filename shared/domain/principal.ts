@@ -15,6 +15,12 @@ export interface Identity {
   requestId: string;
 }
 
+/** Whoever calls a public route: nothing is known but where from. */
+export function nobody({ sourceIp, requestId }: Pick<Identity, "sourceIp" | "requestId">): Identity {
+  const none = { organizationId: "", userId: "", credentialId: "", permissions: [] };
+  return { ...none, projectIds: [], serverIds: [], sourceIp, requestId };
+}
+
 /** The caller as the function itself found it in the database on this request: never more than the identity said. */
 export interface Principal extends Omit<Identity, "permissions"> {
   role: Role;

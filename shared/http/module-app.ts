@@ -8,6 +8,7 @@ import { createMiddleware } from "hono/factory";
 import type { ZodError } from "zod";
 import { allRoutes } from "../contract/all-routes.ts";
 import type { Route } from "../contract/route.ts";
+import { isId } from "../domain/identifier.ts";
 import type { Identity, Principal } from "../domain/principal.ts";
 import { Refusal } from "../domain/refusal.ts";
 import type { ModuleName } from "../ports/forwarder.ts";
@@ -20,7 +21,13 @@ export interface ModuleEnv {
     /** Set only by the in-process forwarder: an object cannot arrive over the network. */
     identity?: Identity;
   };
-  Variables: { principal: Principal; requestId: string };
+  Variables: {
+    /** What the edge says; on public routes nothing but where from. */
+    identity: Identity;
+    /** Not on public routes. */
+    principal: Principal;
+    requestId: string;
+  };
 }
 
 export type ModuleApp = OpenAPIHono<ModuleEnv>;
@@ -52,23 +59,27 @@ export function createModuleApp(options: ModuleAppOptions): ModuleApp {
     );
     return refusalResponse(refusal, { log: options.log, requestId: c.get("requestId") ?? "-", ...success });
   });
-  app.use(admission(options));
+  app.use(identification(options));
   for (const route of allRoutes.filter((each) => each.policy.module === options.module)) {
-    app.on(
-      route.method.toUpperCase(),
-      route.getRoutingPath(),
-      permissionGate(route),
-      refuseHostileText(route),
-    );
+    const [method, path] = [route.method.toUpperCase(), route.getRoutingPath()];
+    if (route.policy.permission !== "public") app.on(method, path, admission(options), permissionGate(route));
+    app.on(method, path, refuseHostileText(route));
   }
   return app;
 }
 
-function admission(options: ModuleAppOptions) {
+function identification(options: ModuleAppOptions) {
   return createMiddleware<ModuleEnv>(async (c, next) => {
     const identity = c.env?.identity ?? (await options.verifyIdentity(c.req.raw));
     c.set("requestId", identity.requestId);
-    c.set("principal", await options.admit(identity));
+    c.set("identity", identity);
+    await next();
+  });
+}
+
+function admission(options: ModuleAppOptions) {
+  return createMiddleware<ModuleEnv>(async (c, next) => {
+    c.set("principal", await options.admit(c.get("identity")));
     await next();
   });
 }
@@ -77,7 +88,19 @@ function admission(options: ModuleAppOptions) {
 function permissionGate(route: Route) {
   return createMiddleware<ModuleEnv>(async (c, next) => {
     const needed = route.policy.permission;
-    if (needed !== "public" && needed !== "member" && !c.get("principal").permissions.has(needed)) {
+    if (needed === "session" && !isId("session", c.get("principal").credentialId)) {
+      throw new Refusal(
+        "forbidden",
+        "session_needed",
+        "This is for a person who is signed in, not for an access token.",
+      );
+    }
+    if (
+      needed !== "public" &&
+      needed !== "session" &&
+      needed !== "member" &&
+      !c.get("principal").permissions.has(needed)
+    ) {
       throw new Refusal("forbidden", "forbidden", `This needs the permission ${needed}.`);
     }
     await next();

@@ -12,9 +12,17 @@ export interface EdgeStore {
   findCredential(tokenHash: string): Promise<StoredCredential | null>;
   /** Sets the last use, at most once a minute. */
   touchCredential(credentialId: string): Promise<void>;
+  /**
+   * The session that holds now, under the membership in the organization that is asked for (null: the oldest one).
+   * `not_a_member`: the session holds, but not there.
+   */
+  findSession(hash: string, organizationId: string | null): Promise<StoredCredential | "not_a_member" | null>;
+  /** Moves the end of a session on. */
+  touchSession(sessionId: string): Promise<void>;
   inbox: InboxStore;
 }
 
+/** A token or a session, with the membership under which it acts. */
 export interface StoredCredential {
   id: string;
   organizationId: string;

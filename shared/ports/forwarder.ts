@@ -7,6 +7,6 @@ import type { Identity } from "../domain/principal.ts";
 export type ModuleName = "platform" | "deploy";
 
 export interface Forwarder {
-  /** `request` has no Authorization and no cookies any more. `identity` is null on public routes. */
-  forward(module: ModuleName, request: Request, identity: Identity | null): Promise<Response>;
+  /** `request` has no Authorization and no cookies any more. `identity` is `nobody` on public routes. */
+  forward(module: ModuleName, request: Request, identity: Identity): Promise<Response>;
 }

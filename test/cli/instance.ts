@@ -5,6 +5,7 @@ import { serveEdge } from "../../edge/node.ts";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
 import { measureInstance } from "../../functions/instance-metrics.ts";
 import { createPlatform } from "../../functions/platform/routes.ts";
+import { createSetUpCode } from "../../functions/platform/set-up-code.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
 import { createGitHost } from "../../shared/adapters/git-host-http.ts";
@@ -39,6 +40,8 @@ export async function openInstance() {
     sealer: createSealer({ server: [...ring], env: [...ring], webhook: [...ring], git: [...ring] }),
     gitHost: createGitHost(),
     baseUrl: "http://slipway.test",
+    limiter: createMemoryLimiter(),
+    setUpCode: createSetUpCode(() => undefined),
     baseDomain: "localhost",
     fingerprintKey: makeSealKey(),
     verifyIdentity: refuseUnsigned,
@@ -72,6 +75,7 @@ export async function openInstance() {
     return createEdge({
       mode: "self-hosted",
       version: "0.0.0-test",
+      baseUrl: "http://slipway.test",
       store: createPostgresEdgeStore(store),
       forwarder: forwardInProcess({ platform: platformApp, deploy: deployApp }),
       limiter: createMemoryLimiter(),

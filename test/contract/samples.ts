@@ -1,7 +1,9 @@
 /** A body that holds for each route that takes one; a route without a sample fails the suite. */
+import * as auth from "../../shared/contract/auth.ts";
 import * as deployments from "../../shared/contract/deployments.ts";
 import * as domains from "../../shared/contract/domains.ts";
 import * as gitConnections from "../../shared/contract/git-connections.ts";
+import * as members from "../../shared/contract/members.ts";
 import * as organizations from "../../shared/contract/organizations.ts";
 import * as projectEnv from "../../shared/contract/project-env.ts";
 import * as projects from "../../shared/contract/projects.ts";
@@ -13,9 +15,20 @@ import type { Belongings } from "./whole-api.ts";
 const hostKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 const source = { kind: "git", owner: "acme", repo: "shop", branch: "main" };
 
+const password = "correct horse";
+
 type Sample = (has: Belongings) => Record<string, unknown>;
 
 const samples = new Map<Pick<Route, "path" | "method">, Sample>([
+  [auth.setUp, () => ({ code: "x", organization: "Acme", name: "Ada", email: "ada@acme.test", password })],
+  [auth.signIn, () => ({ email: "ada@acme.test", password })],
+  [auth.acceptInvitation, () => ({ token: "x", name: "Ben", password })],
+  [auth.changePassword, () => ({ currentPassword: password, newPassword: password })],
+  [organizations.createOrganization, () => ({ name: "Other" })],
+  [organizations.updateOrganization, () => ({ name: "Acme" })],
+  [organizations.transferOrganization, (has) => ({ userId: has.userId })],
+  [members.inviteMember, () => ({ email: "new@acme.test", role: "viewer" })],
+  [members.updateMember, () => ({ role: "member" })],
   [organizations.createToken, () => ({ name: "ci", permissions: ["project:read"], expiresInDays: 7 })],
   [servers.probeServer, () => ({ host: "server.test", port: 22 })],
   [
@@ -78,9 +91,11 @@ export function sampleOf(route: Route, has: Belongings): Record<string, unknown>
 
 /** The path with ids filled in. */
 export function pathOf(route: Route, has: Belongings): string {
-  const collection = route.path.split("/")[2] as keyof Belongings;
+  const invites = route.path.startsWith("/api/members/invitations/");
+  const collection = invites ? "invitations" : (route.path.split("/")[2] as keyof Belongings);
   return route.path
     .replace("{id}", has[collection])
     .replace("{domainId}", has.domainId)
+    .replace("{userId}", has.userId)
     .replace("{provider}", "git_host");
 }

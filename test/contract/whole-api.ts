@@ -2,18 +2,29 @@
 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
 import { createDeploymentKind } from "../../functions/deploy/deployment-kind.ts";
 import { createDeploy } from "../../functions/deploy/routes.ts";
 import { createPlatform } from "../../functions/platform/routes.ts";
+import { createSetUpCode } from "../../functions/platform/set-up-code.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
 import { createFileBlobStore } from "../../shared/adapters/file-blob-store.ts";
 import { createMetrics } from "../../shared/adapters/prometheus-metrics.ts";
 import { createFrameworkCatalogue } from "../../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
-import { domains, gitConnections, projects, servers } from "../../shared/db/schema.ts";
+import {
+  domains,
+  gitConnections,
+  invitations,
+  memberships,
+  projects,
+  servers,
+  users,
+} from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
+import type { Role } from "../../shared/domain/permission.ts";
 import { credentialPlace, gitSecretPlace } from "../../shared/domain/sealed-place.ts";
 import { refuseUnsigned } from "../../shared/http/identity-header.ts";
 import { createFeed } from "../../shared/operations/follow.ts";
@@ -24,7 +35,9 @@ import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
 import { makeSealKey } from "../keys.ts";
 import { recordingLog } from "../silent-log.ts";
 
-export async function openWholeApi() {
+export async function openWholeApi({ baseUrl = "http://edge.test", limiter = createMemoryLimiter() } = {}) {
+  const announced: string[] = [];
+  const setUpCode = createSetUpCode((code) => announced.push(code));
   const database = await openTestDatabase();
   const { db, listener } = database;
   const log = recordingLog();
@@ -51,11 +64,15 @@ export async function openWholeApi() {
     metrics,
     clock: wallClock,
     apiLimitPerMinute: 1_000_000,
+    baseUrl,
+    limiter,
     forwarder: forwardInProcess({
       platform: createPlatform({
         ...module,
-        baseUrl: "http://slipway.test",
+        baseUrl,
         fingerprintKey: makeSealKey(),
+        limiter,
+        setUpCode,
         exposeMetrics: metrics.expose,
         gitHost: silentGitHost,
       }),
@@ -67,6 +84,8 @@ export async function openWholeApi() {
     db,
     log,
     sealer,
+    setUpCode,
+    announced,
     async close() {
       stopping.abort();
       feed.close();
@@ -79,7 +98,15 @@ type WholeApi = Awaited<ReturnType<typeof openWholeApi>>;
 
 /** Ids by the collection of a path: `/api/servers/{id}` takes `servers`. */
 export type Belongings = Record<
-  "servers" | "git-connections" | "projects" | "deployments" | "tokens" | "domainId",
+  | "organizations"
+  | "userId"
+  | "invitations"
+  | "servers"
+  | "git-connections"
+  | "projects"
+  | "deployments"
+  | "tokens"
+  | "domainId",
   string
 >;
 
@@ -103,6 +130,9 @@ export async function seedBelongings(api: WholeApi) {
   });
   const { data } = (await made.json()) as { data: { id: string } };
   const belongings: Belongings = {
+    organizations: owner.organizationId,
+    userId: await seedMember(api.db, owner.organizationId, "member"),
+    invitations: await seedInvitation(api.db, owner),
     servers: server,
     "git-connections": await seedGitConnection(api, owner.organizationId),
     projects: project,
@@ -111,6 +141,24 @@ export async function seedBelongings(api: WholeApi) {
     domainId,
   };
   return { owner, token: all.token, belongings };
+}
+
+export async function seedMember(db: Database, organizationId: string, role: Role): Promise<string> {
+  const userId = newId("user");
+  await db.insert(users).values({ id: userId, email: `${userId.toLowerCase()}@example.com`, name: "Ben" });
+  await db.insert(memberships).values({ organizationId, userId, role });
+  return userId;
+}
+
+async function seedInvitation(db: Database, owner: { organizationId: string; userId: string }) {
+  const id = newId("invitation");
+  const { organizationId, userId: invitedBy } = owner;
+  const expiresAt = new Date(Date.now() + 60_000);
+  const email = `${id.toLowerCase()}@example.com`;
+  await db
+    .insert(invitations)
+    .values({ id, organizationId, invitedBy, email, role: "viewer", hash: id, expiresAt });
+  return id;
 }
 
 export async function seedServer({ db, sealer }: WholeApi, organizationId: string) {

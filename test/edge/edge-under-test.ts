@@ -1,4 +1,5 @@
 /** The edge on a real database, with functions that only note what reached them (or real ones, where a test gives them). */
+import { randomBytes } from "node:crypto";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
 import { createEdge } from "../../edge/app.ts";
 import type { EdgeOptions } from "../../edge/edge-options.ts";
@@ -8,7 +9,7 @@ import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgr
 import { createSealer } from "../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../shared/crypto/token.ts";
 import type { Database } from "../../shared/db/database.ts";
-import { tokens } from "../../shared/db/schema.ts";
+import { sessions, tokens } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 
 import type { Identity } from "../../shared/domain/principal.ts";
@@ -39,6 +40,7 @@ export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}
   const options: EdgeOptions = {
     mode: "self-hosted",
     version: "0.0.0-test",
+    baseUrl: "http://edge.test",
     store: createPostgresEdgeStore(db),
     forwarder: forwardInProcess({ platform: noting("platform"), deploy: noting("deploy") }),
     limiter: createMemoryLimiter(() => clock.nowMs()),
@@ -74,4 +76,13 @@ export async function seedToken(
   const id = newId("token");
   await db.insert(tokens).values({ id, ...owner, name: "test", hash: await hashToken(token), ...extra });
   return { id, token };
+}
+
+/** A session of the person, as the headers that a browser on the platform's own pages sends. */
+export async function seedSession(db: Database, userId: string) {
+  const secret = randomBytes(32).toString("base64url");
+  const id = newId("session");
+  const hash = await hashToken(secret);
+  await db.insert(sessions).values({ id, userId, hash, expiresAt: new Date(Date.now() + 60_000) });
+  return { id, headers: { cookie: `slipway_session=${secret}`, "sec-fetch-site": "same-origin" } };
 }

@@ -11,7 +11,12 @@ test("every route stands on the page with its permission", () => {
     expect(page).toContain(heading);
     if (route.policy.permission !== "public") {
       const section = page.slice(page.indexOf(heading)).split("</article>", 1)[0];
-      expect(section).toContain(`Needs the permission \`${route.policy.permission}\``);
+      const { permission } = route.policy;
+      expect(section).toContain(
+        permission === "session"
+          ? "Needs a person who is signed in"
+          : `Needs the permission \`${permission}\``,
+      );
     }
   }
   expect(page).toContain("1.2.3");

@@ -4,7 +4,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
+import { createMemoryLimiter } from "../../../edge/adapters/memory-limiter.ts";
 import { createPlatform } from "../../../functions/platform/routes.ts";
+import { createSetUpCode } from "../../../functions/platform/set-up-code.ts";
 import { wallClock } from "../../../shared/adapters/clocks.ts";
 import { createGitHost } from "../../../shared/adapters/git-host-http.ts";
 import { createSealer, type Sealer } from "../../../shared/crypto/seal.ts";
@@ -76,6 +78,8 @@ export async function openTestPlatform(
     log: silentLog,
     clock: wallClock,
     baseUrl: "https://slipway.example.com",
+    limiter: createMemoryLimiter(),
+    setUpCode: createSetUpCode(() => undefined),
     fingerprintKey: randomBytes(32).toString("base64"),
     verifyIdentity: refuseUnsigned,
     feed,
