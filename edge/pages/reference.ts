@@ -70,8 +70,8 @@ function renderOperation(
   const refusals = answers.filter(([status]) => !status.startsWith("2")).map(([status]) => status);
   return html`<article>
 <h3><code>${method.toUpperCase()} ${path}</code></h3>
-<p>${operation.summary ?? ""}</p>
-${(operation.description ?? "").split("\n\n").map((part) => html`<p class="quiet">${part}</p>`)}
+<p>${prose(operation.summary ?? "")}</p>
+${(operation.description ?? "").split("\n\n").map((part) => html`<p class="quiet">${prose(part)}</p>`)}
 ${parameters.length > 0 ? html`<h4>Parameters</h4>${renderFields(parameters)}` : ""}
 ${body.length > 0 ? html`<h4>Body</h4>${renderFields(body)}` : ""}
 ${good.map(
@@ -92,8 +92,13 @@ function renderFields(fields: readonly Field[]): Fragment | string {
   return html`<table><tbody>${fields.map(
     (field) =>
       html`<tr><td><code>${field.name}</code>${field.required ? "" : html` <i>optional</i>`}</td>
-<td>${field.type}</td><td>${field.description}</td></tr>`,
+<td>${field.type}</td><td>${prose(field.description)}</td></tr>`,
   )}</tbody></table>`;
+}
+
+/** What stands between backticks is code. */
+function prose(text: string): (Fragment | string)[] {
+  return text.split("`").map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : part));
 }
 
 const style = `
@@ -101,7 +106,9 @@ const style = `
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 nav ul { display: flex; flex-wrap: wrap; gap: 0 1rem; padding: 0; list-style: none; }
 article { border-top: 1px solid #8884; padding: .5rem 0; }
-table { border-collapse: collapse; width: 100%; }
+table { border-collapse: collapse; width: 100%; table-layout: fixed; }
+td:first-child { width: 16rem; }
+td:last-child { width: 35%; }
 td { border-top: 1px solid #8883; padding: .2rem .6rem .2rem 0; vertical-align: top; overflow-wrap: anywhere; }
 .quiet { opacity: .75; }
 h4 { margin: .75rem 0 .25rem; }

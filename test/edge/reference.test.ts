@@ -15,7 +15,7 @@ test("every route stands on the page with its permission", () => {
       expect(section).toContain(
         permission === "session"
           ? "Needs a person who is signed in"
-          : `Needs the permission \`${permission}\``,
+          : `Needs the permission <code>${permission}</code>`,
       );
     }
   }
