@@ -12,6 +12,7 @@ import { notFound } from "../shared/domain/refusal.ts";
 import { refusalResponse } from "../shared/http/refusal-response.ts";
 import type { EdgeEnv, EdgeOptions } from "./edge-options.ts";
 import { addPages } from "./pages/pages.ts";
+import { answerOnce } from "./router/answer-once.ts";
 import { authenticate } from "./router/authenticate.ts";
 import { forward } from "./router/forward.ts";
 import { authorize, limitBody, limitRate, rateHeaders } from "./router/gates.ts";
@@ -38,7 +39,7 @@ export function createEdge(given: EdgeOptions): EdgeApp {
     authorize(),
     limitRate(options),
     limitBody(options),
-    serve(options),
+    answerOnce(options, serve(options)),
   );
   return app;
 }

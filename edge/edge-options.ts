@@ -19,7 +19,7 @@ export interface EdgeOptions {
   store: EdgeStore;
   forwarder: Forwarder;
   limiter: Limiter;
-  /** Holds the ring `webhook` and no other. */
+  /** Holds the rings `webhook` and `idempotency`, and no other. */
   sealer: Sealer;
   /** Wakes the deploy function for a deployment that is committed already; losing a nudge loses nothing. */
   nudge: (deployment: { operationId: string; projectId: string }) => Promise<void>;

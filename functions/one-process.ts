@@ -39,6 +39,7 @@ import { createDeploy } from "./deploy/routes.ts";
 import { sweepUploads } from "./deploy/uploads/sweep.ts";
 import { measureInstance, observeOperations } from "./instance-metrics.ts";
 import { createBootstrapKind } from "./platform/bootstrap/kind.ts";
+import { forgetExpired } from "./platform/forget-expired.ts";
 import { createPlatform } from "./platform/routes.ts";
 import { createSetUpCode, type SetUpCode } from "./platform/set-up-code.ts";
 
@@ -77,7 +78,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const queue = await createPgBossQueue({ url: options.databaseUrl, log });
   const feed = createFeed({ db, listener, clock: wallClock, log });
 
-  const { server, env, webhook, git } = secrets.classes;
+  const { server, env, webhook, git, idempotency } = secrets.classes;
   const { baseUrl, baseDomain, acmeDirectory } = configuration;
   const proxy = { shell, baseDomain, acmeDirectory, sealer: createSealer({ server, env, git }), db };
   const uploads = createFileBlobStore(join(configuration.dataFolder, "uploads"));
@@ -139,7 +140,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     forwarder: forwardInProcess(apps),
     baseUrl,
     limiter,
-    sealer: createSealer({ webhook }),
+    sealer: createSealer({ webhook, idempotency }),
     nudge: ({ operationId, projectId }) =>
       queue.send("deploy", { operationId }, { group: projectId, dedupe: operationId }),
     trustedProxies: configuration.trustedProxies,
@@ -162,6 +163,12 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const sweeping = sweepEvery(
     limits.deliverySweepMs,
     () => sweepDeliveries(edgeOptions),
+    log,
+    stopping.signal,
+  );
+  const forgetting = sweepEvery(
+    limits.expiredSweepMs,
+    () => Promise.all([forgetExpired(db), edgeOptions.store.idempotency.purge()]),
     log,
     stopping.signal,
   );
@@ -195,6 +202,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
       await runner.stop();
       await sweeping;
       await sweepingUploads;
+      await forgetting;
       await queue.close();
       await shell.close();
       await listener.close();

@@ -86,7 +86,7 @@ function isOver({ expiresAtMs }: StoredCredential, nowMs: number): boolean {
   return expiresAtMs !== null && expiresAtMs <= nowMs;
 }
 
-function unauthenticated(): Refusal {
+export function unauthenticated(): Refusal {
   return new Refusal(
     "unauthenticated",
     "unauthenticated",

@@ -3,9 +3,11 @@
 import type { Context } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { createMiddleware } from "hono/factory";
+import type { Route } from "../../shared/contract/route.ts";
 import { receiveWebhook } from "../../shared/contract/webhooks.ts";
 import { isId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
+import type { Identity } from "../../shared/domain/principal.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import type { LimitAnswer } from "../../shared/ports/limiter.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
@@ -16,20 +18,24 @@ const minuteMs = 60_000;
 
 export function authorize() {
   return createMiddleware<EdgeEnv>(async (c, next) => {
-    const needed = c.get("matched").route.policy.permission;
-    if (needed === "session") {
-      if (isId("session", c.get("identity")?.credentialId ?? "")) return next();
-      throw new Refusal(
-        "forbidden",
-        "session_needed",
-        "This is for a person who is signed in, not for an access token.",
-      );
-    }
-    if (needed !== "public" && needed !== "member" && !c.get("identity")?.permissions.includes(needed)) {
-      throw new Refusal("forbidden", "forbidden", `This needs the permission ${needed}.`);
-    }
+    requirePermission(c.get("matched").route, c.get("identity"));
     await next();
   });
+}
+
+export function requirePermission({ policy }: Route, identity: Identity | null): void {
+  const needed = policy.permission;
+  if (needed === "session") {
+    if (isId("session", identity?.credentialId ?? "")) return;
+    throw new Refusal(
+      "forbidden",
+      "session_needed",
+      "This is for a person who is signed in, not for an access token.",
+    );
+  }
+  if (needed !== "public" && needed !== "member" && !identity?.permissions.includes(needed)) {
+    throw new Refusal("forbidden", "forbidden", `This needs the permission ${needed}.`);
+  }
 }
 
 /** Deliveries count by source, everything else by token. */

@@ -9,6 +9,7 @@ import { memberships, tokens } from "../db/schema.ts";
 import { limits } from "../domain/limits.ts";
 import { rowsOf } from "../operations/statements.ts";
 import type { EdgeStore, StoredCredential } from "../ports/edge-store.ts";
+import { createPostgresIdempotency } from "./edge-store-postgres-idempotency.ts";
 import { createPostgresInbox } from "./edge-store-postgres-inbox.ts";
 import { findSession, touchSession } from "./edge-store-postgres-session.ts";
 
@@ -19,6 +20,7 @@ export function createPostgresEdgeStore(db: Database): EdgeStore {
     touchCredential: (credentialId) => touchCredential(db, credentialId),
     findSession: (hash, organizationId) => findSession(db, hash, organizationId),
     touchSession: (sessionId) => touchSession(db, sessionId),
+    idempotency: createPostgresIdempotency(db),
     inbox: createPostgresInbox(db),
   };
 }

@@ -43,6 +43,15 @@ export const limits = {
   invitationMs: 7 * 86_400_000,
   /** Tries of a password or a one-time link, per source and per account: what a person mistypes, and no more. */
   signInPerMinute: 10,
+  /** First answers to requests with an Idempotency-Key are kept this long. */
+  idempotencyMs: 86_400_000,
+  /** A second request with the same key waits this long for the answer of the first. */
+  idempotencyWaitMs: 5_000,
+  idempotencyPollMs: 100,
+  /** No request is under way longer than the edge waits for a function; after that it was cut off. */
+  idempotencyUnderWayMs: 75_000,
+  /** What is over is deleted this often. */
+  expiredSweepMs: 3_600_000,
   /** Wrong set-up codes before another one is made. */
   setUpTries: 5,
   passwordLeast: 10,

@@ -40,3 +40,18 @@ export function envValuePlace(project: Owned, key: string): SealedPlace {
 export function gitSecretPlace({ organizationId, id }: Owned): SealedPlace {
   return { organizationId, table: "git_connections", column: "sealed_secret", row: id };
 }
+
+/** Class `idempotency`: the first answer to a request. Neither part of the row's key can hold a slash. */
+export function answerPlace(request: {
+  organizationId: string;
+  credentialId: string;
+  keyHash: string;
+}): SealedPlace {
+  const { organizationId, credentialId, keyHash } = request;
+  return {
+    organizationId,
+    table: "idempotency_answers",
+    column: "sealed_answer",
+    row: `${credentialId}/${keyHash}`,
+  };
+}

@@ -19,6 +19,7 @@ export interface EdgeStore {
   findSession(hash: string, organizationId: string | null): Promise<StoredCredential | "not_a_member" | null>;
   /** Moves the end of a session on. */
   touchSession(sessionId: string): Promise<void>;
+  idempotency: IdempotencyStore;
   inbox: InboxStore;
 }
 
@@ -33,6 +34,33 @@ export interface StoredCredential {
   projectIds: string[] | null;
   serverIds: string[] | null;
   expiresAtMs: number | null;
+}
+
+/** A request with an Idempotency-Key: whose, under which key, for what. */
+export interface IdempotentRequest {
+  organizationId: string;
+  credentialId: string;
+  /** SHA-256, hex. */
+  keyHash: string;
+  requestHash: string;
+}
+
+export interface FirstAnswer {
+  requestHash: string;
+  /** null: under way, or cut off. */
+  sealedAnswer: string | null;
+  ageMs: number;
+}
+
+export interface IdempotencyStore {
+  /** Exactly one of any number of callers at the same moment gets the claim; the others what is known of the first. */
+  claim(request: IdempotentRequest): Promise<"claimed" | FirstAnswer>;
+  /** Adds the answer to a claim. */
+  keep(request: IdempotentRequest, sealedAnswer: string): Promise<void>;
+  /** Gives a claim back: nothing was done. */
+  release(request: IdempotentRequest): Promise<void>;
+  /** Deletes what is older than a day. */
+  purge(): Promise<void>;
 }
 
 export interface InboxStore {

@@ -79,7 +79,7 @@ export async function openInstance() {
       store: createPostgresEdgeStore(store),
       forwarder: forwardInProcess({ platform: platformApp, deploy: deployApp }),
       limiter: createMemoryLimiter(),
-      sealer: createSealer({ webhook: [...ring] }),
+      sealer: createSealer({ webhook: [...ring], idempotency: [...ring] }),
       nudge: async () => undefined,
       trustedProxies: [],
       apiLimitPerMinute: 10_000,

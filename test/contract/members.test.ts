@@ -3,11 +3,12 @@ import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
 import { auditEntries, invitations, memberships, organizations } from "../../shared/db/schema.ts";
+import { limits } from "../../shared/domain/limits.ts";
 import type { Role } from "../../shared/domain/permission.ts";
 import { seedOrganization } from "../database.ts";
 import { seedSession, seedToken } from "../edge/edge-under-test.ts";
 import { type Answer, openBrowser, password } from "./browser.ts";
-import { openWholeApi, seedMember } from "./whole-api.ts";
+import { openWholeApi, seedMember, seedProject, seedServer } from "./whole-api.ts";
 
 let minute = 0;
 const api = await openWholeApi({ limiter: createMemoryLimiter(() => minute * 60_000) });
@@ -226,6 +227,29 @@ describe("roles", () => {
   });
 });
 
+test("open streams of a person who was removed or lowered end within the time of a recheck", async () => {
+  const { userId } = await member("member");
+  const { organizationId } = owner;
+  const { token } = await seedToken(api.db, { organizationId, userId });
+  const { headers } = await seedSession(api.db, userId);
+  const server = await seedServer(api, organizationId);
+  const projectId = await seedProject(api.db, organizationId, server.id);
+  const made = await openBrowser(api).call(
+    "POST",
+    "/api/deployments",
+    { projectId },
+    { authorization: `Bearer ${token}` },
+  );
+  const path = `/api/deployments/${made.body.data.id}/stream`;
+  const streams = await Promise.all([api.send(path, { token }), api.send(path, { headers })]);
+  expect(streams.map(({ status }) => status)).toEqual([200, 200]);
+  const ended = Promise.all(streams.map((stream) => stream.text()));
+  expect((await asOwner("DELETE", `/api/members/${userId}`)).status).toBe(200);
+  const startMs = performance.now();
+  await ended;
+  expect(performance.now() - startMs).toBeLessThan(2 * limits.streamRecheckMs);
+}, 40_000);
+
 describe("several organizations", () => {
   test("X-Organization-Id picks one of the person's, and no other's", async () => {
     const made = await asOwner("POST", "/api/organizations", { name: "Second" });
@@ -265,4 +289,12 @@ describe("several organizations", () => {
       ["name"],
     ]);
   });
+});
+
+test("a token made twice under one Idempotency-Key is one token, and its secret comes again", async () => {
+  const make = () =>
+    asOwner("POST", "/api/tokens", { name: "ci" }, { "idempotency-key": `key-${owner.userId}` });
+  const [first, second] = await Promise.all([make(), make()]);
+  expect([first.status, second.body]).toEqual([201, first.body]);
+  expect((await asOwner("GET", "/api/tokens")).body.data).toHaveLength(1);
 });

@@ -23,7 +23,10 @@ export interface Reached {
   identity: Identity | undefined;
 }
 
-export const testSealer = createSealer({ webhook: [{ kid: "t", key: makeSealKey() }] });
+export const testSealer = createSealer({
+  webhook: [{ kid: "t", key: makeSealKey() }],
+  idempotency: [{ kid: "t", key: makeSealKey() }],
+});
 
 export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}) {
   const reached: Reached[] = [];
