@@ -75,7 +75,17 @@ export interface StartServer {
 const stopSeconds = 20;
 const portAttempts = 3;
 
+/** One that does not come up is made once more: on a crowded machine the engine now and then loses a port or a boot. */
 export async function startServer(options: StartServer): Promise<LabServer> {
+  try {
+    return await startOnce(options);
+  } catch (error) {
+    process.stderr.write(`lab: ${options.name} did not come up and is made again: ${String(error)}\n`);
+    return await startOnce(options);
+  }
+}
+
+async function startOnce(options: StartServer): Promise<LabServer> {
   const volume = volumeOf(options.name);
   const image = options.kind === "bare" ? options.images.bareServer : options.images.dockerServer;
   try {

@@ -21,7 +21,7 @@ export function readBanner(port: number, deadlineMs: number): Promise<string | u
   });
 }
 
-export async function waitForBanner(port: number, deadlineMs = 20_000): Promise<void> {
+export async function waitForBanner(port: number, deadlineMs = 30_000): Promise<void> {
   const deadline = Date.now() + deadlineMs;
   while (Date.now() < deadline) {
     if ((await readBanner(port, 2_000))?.startsWith("SSH-")) return;
