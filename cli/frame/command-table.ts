@@ -46,6 +46,16 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("../token.ts")).defineToken,
   },
   {
+    name: "organization",
+    summary: "rename the organization, transfer its primary ownership",
+    load: async () => (await import("../organization.ts")).defineOrganization,
+  },
+  {
+    name: "member",
+    summary: "invite members, change their roles, remove them",
+    load: async () => (await import("../member.ts")).defineMember,
+  },
+  {
     name: "server",
     summary: "add and look after servers",
     load: async () => (await import("../server.ts")).defineServer,
