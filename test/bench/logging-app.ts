@@ -6,8 +6,8 @@ import type { Stage } from "./stage.ts";
 
 export interface LoggingApp {
   projectId: string;
-  /** A commit whose build runs `script` and nothing of it comes from a cache. */
-  commit(script: string): Promise<string>;
+  /** A commit whose build runs each script as a step, and nothing of it comes from a cache. */
+  commit(...scripts: string[]): Promise<string>;
   /** Starts a deployment of the commit and answers its id. */
   deploy(sha: string): Promise<string>;
   /** From where the floor fetches the same commit. */
@@ -26,14 +26,16 @@ export async function loggingApp(stage: Stage, repo: string): Promise<LoggingApp
   return {
     projectId,
     cloneUrl: git.url(owner, repo),
-    commit: async (script) => {
+    commit: async (...scripts) => {
       builds++;
       const app = sampleApp(String(builds));
-      const run = JSON.stringify(["/bin/sh", "-c", `: build ${builds}; ${script}`]);
+      const run = scripts.map(
+        (script) => `RUN ${JSON.stringify(["/bin/sh", "-c", `: build ${builds}; ${script}`])}`,
+      );
       return git.commit(owner, repo, {
         files: {
           ...app,
-          Dockerfile: app["Dockerfile"]?.replace("USER nobody", `RUN ${run}\nUSER nobody`) ?? "",
+          Dockerfile: app["Dockerfile"]?.replace("USER nobody", `${run.join("\n")}\nUSER nobody`) ?? "",
         },
       });
     },
