@@ -2,17 +2,16 @@
  * `npm start`: the whole platform in this process, on the embedded Postgres of its data folder or on DATABASE_URL.
  * Prints for people on standard output; the log goes to standard error as JSON lines.
  */
+import "./quick-imports.ts";
 import { readFileSync } from "node:fs";
 import { openDataFolder } from "../shared/adapters/data-folder.ts";
 import { startEmbeddedPostgres } from "../shared/adapters/embedded-postgres.ts";
 import { loadInstanceSecrets } from "../shared/adapters/instance-secrets.ts";
 import { openLog } from "../shared/adapters/pino-log.ts";
-import { migrateDatabase } from "../shared/adapters/postgres-migrate.ts";
-import { organizations } from "../shared/db/schema.ts";
 import { StartFailure } from "../shared/domain/start-failure.ts";
 import type { Log } from "../shared/ports/log.ts";
 import { type Configuration, readConfiguration } from "./configuration.ts";
-import { type OneProcess, startInOneProcess } from "./one-process.ts";
+import type { OneProcess } from "./one-process.ts";
 
 interface Running {
   platform: OneProcess;
@@ -23,7 +22,6 @@ interface Running {
 const stopMs = 30_000;
 
 async function main(): Promise<void> {
-  const startedMs = performance.now();
   const configuration = readConfiguration(process.env, {
     isRoot: process.getuid?.() === 0,
     workingDirectory: process.cwd(),
@@ -34,16 +32,18 @@ async function main(): Promise<void> {
   const running = start(configuration, log, starting.signal);
   stopOnSignals(running, starting, log);
   const { platform } = await running;
-  await greet(platform, configuration, Math.round(performance.now() - startedMs));
+  // Since the process began.
+  await greet(platform, configuration, performance.now());
 }
 
 async function start(configuration: Configuration, log: Log, signal: AbortSignal): Promise<Running> {
   const folder = await openDataFolder(configuration.dataFolder, { purpose: "platform" });
   const secrets = await loadInstanceSecrets(folder);
-  const embedded =
-    configuration.databaseUrl === undefined
-      ? await startEmbeddedPostgres({ folder, log, signal, onLost: giveUp })
-      : undefined;
+  const embed = configuration.databaseUrl === undefined;
+  const [embedded, { migrateDatabase, startInOneProcess }] = await Promise.all([
+    embed ? startEmbeddedPostgres({ folder, log, signal, onLost: giveUp }) : undefined,
+    loadPlatform(),
+  ]);
   const stopDatabase = async () => {
     await embedded?.stop();
     folder.release();
@@ -74,6 +74,13 @@ async function start(configuration: Configuration, log: Log, signal: AbortSignal
   }
 }
 
+/** Half of the start is reading these modules: it happens while the database starts. */
+async function loadPlatform() {
+  const { migrateDatabase } = await import("../shared/adapters/postgres-migrate.ts");
+  const { startInOneProcess } = await import("./one-process.ts");
+  return { migrateDatabase, startInOneProcess };
+}
+
 function stopOnSignals(running: Promise<Running>, starting: AbortController, log: Log): void {
   let asked = false;
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
@@ -98,17 +105,17 @@ function giveUp(reason: Error): void {
 }
 
 async function greet(
-  { url, db, setUpCode }: OneProcess,
+  { url, hasOrganization, setUpCode }: OneProcess,
   configuration: Configuration,
   ms: number,
 ): Promise<void> {
-  const [organization] = await db.select({ id: organizations.id }).from(organizations).limit(1);
+  const isSetUp = await hasOrganization();
   console.log(`Slipway ${version()} is ready in ${(ms / 1000).toFixed(1)} s.
 
   Listening on   ${url}
   API reference  ${configuration.baseUrl}/api/docs
   Data folder    ${configuration.dataFolder}
-${organization === undefined ? firstSteps(setUpCode.current()) : nextSteps}`);
+${isSetUp ? nextSteps : firstSteps(setUpCode.current())}`);
 }
 
 const firstSteps = (code: string) => `

@@ -25,6 +25,7 @@ import { createSsh2Shell } from "../shared/adapters/ssh2-shell.ts";
 import { createFrameworkCatalogue } from "../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
 import type { Database } from "../shared/db/database.ts";
+import { organizations } from "../shared/db/schema.ts";
 import type { InstanceSecrets } from "../shared/domain/instance-secrets.ts";
 import { limits } from "../shared/domain/limits.ts";
 import { refuseUnsigned } from "../shared/http/identity-header.ts";
@@ -61,6 +62,8 @@ export interface OneProcess {
   url: string;
   db: Database;
   setUpCode: SetUpCode;
+  /** Whether a first organization was made. */
+  hasOrganization(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -194,6 +197,10 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     url: served.url,
     db,
     setUpCode,
+    async hasOrganization() {
+      const rows = await db.select({ id: organizations.id }).from(organizations).limit(1);
+      return rows.length > 0;
+    },
     async close() {
       stopping.abort();
       stopMeasuring();
