@@ -147,7 +147,8 @@ describe.each([
       if (++chunks % 200 === 0) most = Math.max(most, held() - before);
     });
     expect([status, JSON.parse(body)]).toEqual([200, { bytes }]);
-    expect(most).toBeLessThan(50_000_000);
+    // Half of what passed: buffers of sockets and of two servers in one process, never the whole.
+    expect(most).toBeLessThan(bytes / 2);
   });
 
   test("is refused above the cap at once, where its length is said", async () => {
