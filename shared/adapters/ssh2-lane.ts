@@ -28,6 +28,10 @@ interface Pooled {
   limit: number;
   stuck: number;
   sinceRefused: number;
+  /** When a channel of it was last closed. */
+  servedAtMs: number | undefined;
+  /** No channel is opened before this. */
+  pausedUntilMs: number;
   retired: boolean;
 }
 
@@ -36,6 +40,10 @@ interface Pooled {
  * that the channel is closed, so a refusal may have been about that moment only. A wrong guess costs one round trip.
  */
 const commandsUntilRaised = 8;
+
+/** A connection whose sessions are over and that refuses a new one is asked again after this, for so long. */
+const refusedPauseMs = 20;
+const refusedPatienceMs = 2_000;
 
 /** A fresh connection is tried this often when one loses a channel before the command was sent. */
 const freshStarts = 2;
@@ -136,6 +144,11 @@ export class Ssh2Lane {
       if (pooled.open >= pooled.limit) {
         return;
       }
+      const pauseMs = pooled.pausedUntilMs - this.#options.nowMs();
+      if (pauseMs > 0) {
+        this.#timer = setTimeout(() => this.#pump(), pauseMs);
+        return;
+      }
       pooled.open++;
       waiter.grant(pooled);
     }
@@ -190,6 +203,8 @@ export class Ssh2Lane {
       limit: this.#options.channelLimit,
       stuck: 0,
       sinceRefused: 0,
+      servedAtMs: undefined,
+      pausedUntilMs: 0,
       retired: false,
     };
     this.#all.add(pooled);
@@ -246,6 +261,7 @@ export class Ssh2Lane {
     };
     channel.once("close", () => {
       patient.end();
+      pooled.servedAtMs = this.#options.nowMs();
       this.#release(pooled);
     });
   }
@@ -267,15 +283,20 @@ export class Ssh2Lane {
   }
 
   /**
-   * "open failed" says MaxSessions while other channels are open, or were a moment ago: then the command tries again. A connection that
-   * refuses without having served anything in between is of no use.
+   * "open failed" says MaxSessions while other channels are open: then the command waits for one of them. With none open it may be about
+   * those that ended a moment ago, for sshd needs time to free a session. A connection that goes on refusing is of no use.
    */
   #refused(pooled: Pooled): void {
-    const servedBefore = pooled.sinceRefused > 0;
     pooled.open--;
     pooled.sinceRefused = 0;
     pooled.limit = Math.max(1, pooled.open);
-    if (pooled.open === 0 && !servedBefore) {
+    if (pooled.open > 0) {
+      return;
+    }
+    const nowMs = this.#options.nowMs();
+    if (pooled.servedAtMs !== undefined && nowMs - pooled.servedAtMs < refusedPatienceMs) {
+      pooled.pausedUntilMs = nowMs + refusedPauseMs;
+    } else {
       this.#retire(pooled);
     }
   }

@@ -43,16 +43,22 @@ ask_exec() {
   last=\${last//[^[:print:]]/ }
   return 1
 }
-# From the engine's events: it may be restarting the container already, and then its state is that of the next try.
+# From the engine's events: it may be restarting the container already, and then its state is that of the next try. The process is gone
+# a moment before the engine tells it, so the events are asked again for a while.
 how_it_ended() {
-  local status='' memory=false action code now
+  local status='' memory=false action code now tries=0
   now=$(date +%s)
-  while read -r action code; do
-    case $action in oom) memory=true ;; die) [ -n "$status" ] || status=$code ;; esac
-  done < <(docker events --since "$((now - 900))" --until "$(date +%s.%N)" --filter "container=$container" \\
-    --filter event=die --filter event=oom --format '{{.Action}} {{index .Actor.Attributes "exitCode"}}' 2>/dev/null)
-  if [ -n "$status" ]; then echo "exited $status $memory"; return; fi
-  docker container inspect --format 'exited {{.State.ExitCode}} {{.State.OOMKilled}}' "$container" 2>/dev/null || echo 'exited - false'
+  while :; do
+    while read -r action code; do
+      case $action in oom) memory=true ;; die) [ -n "$status" ] || status=$code ;; esac
+    done < <(timeout 5 docker events --since "$((now - 900))" --until "$(date +%s.%N)" --filter "container=$container" \\
+      --filter event=die --filter event=oom --format '{{.Action}} {{index .Actor.Attributes "exitCode"}}' 2>/dev/null)
+    if [ -n "$status" ]; then echo "exited $status $memory"; return; fi
+    tries=$((tries + 1))
+    [ "$tries" -lt 20 ] || break
+    sleep 0.1
+  done
+  timeout 5 docker container inspect --format 'exited {{.State.ExitCode}} {{.State.OOMKilled}}' "$container" 2>/dev/null || echo 'exited - false'
 }
 last_lines() { docker logs --tail 40 "$container" 2>&1 | tail -c 20000; }
 asked=0

@@ -151,6 +151,28 @@ describe("the SSH adapter", () => {
     expect(shell.counts()).toEqual({ connections: 0, channels: 0 });
   });
 
+  it("waits on its connection for a server that frees a session only a moment after its end", async () => {
+    const limit = 3;
+    let taken = 0;
+    const { target, connections } = await startFake((connection) => {
+      connection.on("session", (accept, reject) => {
+        if (taken >= limit) return reject();
+        taken++;
+        const session = accept();
+        session.on("exec", (acceptExec) => {
+          const channel = acceptExec();
+          channel.exit(0);
+          channel.end();
+        });
+        session.on("close", () => setTimeout(() => taken--, 150));
+      });
+    });
+    const shell = open();
+    const many = Array.from({ length: 12 }, () => shell.run(target, { argv: ["true"], deadlineMs }));
+    expect((await Promise.all(many)).map(({ code }) => code)).toEqual(many.map(() => 0));
+    expect(connections()).toBe(1);
+  });
+
   it("serves waiting commands in their order, and drops those whose deadline passes while they wait", async () => {
     const held: (() => void)[] = [];
     const { target, commands } = await startFake((connection, seen) => {
