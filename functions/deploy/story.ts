@@ -6,6 +6,7 @@ import { eq } from "drizzle-orm";
 import { deployments } from "../../shared/db/schema.ts";
 import { DeployFailure } from "./failure.ts";
 import { choosePlace } from "./pipeline/choose-place.ts";
+import { engineFunction } from "./pipeline/engine-api.ts";
 import { serverUnreachableCode } from "./pipeline/hand.ts";
 import { turnPhase } from "./pipeline/phases.ts";
 import { produceImage } from "./pipeline/produce-image.ts";
@@ -71,7 +72,7 @@ async function produce(story: Story): Promise<void> {
 /** A rollback whose image is gone after all builds that commit again. */
 async function keptImageServes({ context, deployment, hand }: Story): Promise<boolean> {
   if (deployment.mode !== "image" || deployment.imageId === null) return false;
-  const script = `HOME="\${HOME:-/root}" docker image inspect --format '{{.ID}}' "$1"`;
+  const script = `${engineFunction} engine --fail --output /dev/null "http://engine/images/$1/json"`;
   const found = await hand.look({ script, args: [deployment.imageId], deadlineMs: 30_000 });
   if (found.code === 0) return true;
   await context.write(async (tx) => {
