@@ -81,9 +81,15 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const queue = await createPgBossQueue({ url: options.databaseUrl, log });
   const feed = createFeed({ db, listener, clock: wallClock, log });
 
-  const { server, env, webhook, git, idempotency } = secrets.classes;
+  const { server, env, webhook, git, registry, idempotency } = secrets.classes;
   const { baseUrl, baseDomain, acmeDirectory } = configuration;
-  const proxy = { shell, baseDomain, acmeDirectory, sealer: createSealer({ server, env, git }), db };
+  const proxy = {
+    shell,
+    baseDomain,
+    acmeDirectory,
+    sealer: createSealer({ server, env, git, registry }),
+    db,
+  };
   const uploads = createFileBlobStore(join(configuration.dataFolder, "uploads"));
   const deploymentKind = createDeploymentKind({
     ...proxy,
@@ -110,7 +116,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const apps = {
     platform: createPlatform({
       ...proxy,
-      sealer: createSealer({ server, env, webhook, git }),
+      sealer: createSealer({ server, env, webhook, git, registry }),
       gitHost: createGitHost(),
       log,
       clock: wallClock,

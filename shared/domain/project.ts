@@ -5,6 +5,9 @@ export const projectKinds = ["app", "compose", "monorepo"] as const;
 /** An app is one container; the other two are made of services. */
 export type ProjectKind = (typeof projectKinds)[number];
 
+/** Why a project of services is not deployed: the code of the refusal, and the reason of a skipped push. */
+export const servicesNotDeployable = "services_not_deployable";
+
 /** A git repository at a git host. `cloneUrl` is for hosts other than the default one. */
 export interface GitSource {
   kind: "git";

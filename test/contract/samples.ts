@@ -7,6 +7,7 @@ import * as members from "../../shared/contract/members.ts";
 import * as organizations from "../../shared/contract/organizations.ts";
 import * as projectEnv from "../../shared/contract/project-env.ts";
 import * as projects from "../../shared/contract/projects.ts";
+import * as registries from "../../shared/contract/registries.ts";
 import type { Route } from "../../shared/contract/route.ts";
 import * as servers from "../../shared/contract/servers.ts";
 import * as uploads from "../../shared/contract/uploads.ts";
@@ -48,6 +49,10 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
     () => ({ name: "git", baseUrl: "https://git.test", kind: "token", secret: "token-of-nobody" }),
   ],
   [gitConnections.updateGitConnection, () => ({ name: "other", secret: "another-token" })],
+  [
+    registries.createRegistry,
+    () => ({ name: "images", host: "images.test:5000", username: "ada", secret: "secret-of-nobody" }),
+  ],
   [
     projects.createProject,
     (has) => ({

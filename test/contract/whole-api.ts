@@ -20,12 +20,13 @@ import {
   invitations,
   memberships,
   projects,
+  registries,
   servers,
   users,
 } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Role } from "../../shared/domain/permission.ts";
-import { credentialPlace, gitSecretPlace } from "../../shared/domain/sealed-place.ts";
+import { credentialPlace, gitSecretPlace, registrySecretPlace } from "../../shared/domain/sealed-place.ts";
 import { refuseUnsigned } from "../../shared/http/identity-header.ts";
 import { createFeed } from "../../shared/operations/follow.ts";
 import { type GitHost, GitHostFailure } from "../../shared/ports/git-host.ts";
@@ -42,7 +43,7 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
   const { db, listener } = database;
   const log = recordingLog();
   const ring = [{ kid: "t", key: makeSealKey() }];
-  const sealer = createSealer({ server: ring, env: ring, webhook: ring, git: ring });
+  const sealer = createSealer({ server: ring, env: ring, webhook: ring, git: ring, registry: ring });
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const stopping = new AbortController();
   const shell = unreachable();
@@ -103,6 +104,7 @@ export type Belongings = Record<
   | "invitations"
   | "servers"
   | "git-connections"
+  | "registries"
   | "projects"
   | "deployments"
   | "tokens"
@@ -135,6 +137,7 @@ export async function seedBelongings(api: WholeApi) {
     invitations: await seedInvitation(api.db, owner),
     servers: server,
     "git-connections": await seedGitConnection(api, owner.organizationId),
+    registries: await seedRegistry(api, owner.organizationId),
     projects: project,
     deployments: data.id,
     tokens: (await seedToken(api.db, owner)).id,
@@ -184,6 +187,15 @@ async function seedGitConnection({ db, sealer }: WholeApi, organizationId: strin
   const sealedSecret = await sealer.seal("git", gitSecretPlace({ id, organizationId }), "token-of-nobody");
   const row = { name: "git", provider: "git_host", baseUrl: "https://git.test", kind: "token" } as const;
   await db.insert(gitConnections).values({ id, organizationId, ...row, sealedSecret, last4: "body" });
+  return id;
+}
+
+async function seedRegistry({ db, sealer }: WholeApi, organizationId: string): Promise<string> {
+  const id = newId("registry");
+  const place = registrySecretPlace({ id, organizationId });
+  const sealedSecret = await sealer.seal("registry", place, "secret-of-nobody");
+  const row = { name: "registry", host: "registry.test", username: "ada", last4: "body" };
+  await db.insert(registries).values({ id, organizationId, ...row, sealedSecret });
   return id;
 }
 

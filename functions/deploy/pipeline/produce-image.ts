@@ -8,9 +8,8 @@ import { DeployFailure } from "../failure.ts";
 import { cloneUrlOf } from "../git-access.ts";
 import { lastLines } from "../store.ts";
 import type { Story } from "../story-parts.ts";
-import { buildArguments, buildScript, explainBuild, readBuiltImage } from "./build.ts";
+import { buildArguments, buildInput, buildScript, explainBuild, readBuiltImage } from "./build.ts";
 import { detect } from "./detect.ts";
-import { environmentFile } from "./environment.ts";
 import { explainFetch } from "./explain-fetch.ts";
 import { fetchArguments, fetchInput, fetchScript } from "./fetch.ts";
 import { followToLog } from "./follow-to-log.ts";
@@ -114,7 +113,7 @@ async function build(story: Story, report: SourceReport, plan: BuildPlan): Promi
     step: "build",
     script: buildScript,
     args: buildArguments({ names, plan, rootDirectory: config.rootDirectory, buildkit, ids }),
-    stdin: environmentFile(environment),
+    stdin: buildInput(story.registryAccess, environment),
     timeoutMs: limits.buildMs,
   });
   const exit = await followToLog(story, "build", "build");

@@ -69,7 +69,13 @@ export async function openTestPlatform(
   const shell = scriptedShell();
   const proxy = { db, shell: options.shell ?? shell.port, baseDomain: "apps.test" };
   const ring = () => [{ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") }];
-  const sealer = createSealer({ server: ring(), env: ring(), webhook: ring(), git: ring() });
+  const sealer = createSealer({
+    server: ring(),
+    env: ring(),
+    webhook: ring(),
+    git: ring(),
+    registry: ring(),
+  });
   const feed = createFeed({ db, listener, clock: wallClock, log: silentLog });
   const app = createPlatform({
     ...proxy,
