@@ -41,6 +41,7 @@ import { sweepUploads } from "./deploy/uploads/sweep.ts";
 import { measureInstance, observeOperations } from "./instance-metrics.ts";
 import { createBootstrapKind } from "./platform/bootstrap/kind.ts";
 import { forgetExpired } from "./platform/forget-expired.ts";
+import { createRemovalKind } from "./platform/removal/kind.ts";
 import { createPlatform } from "./platform/routes.ts";
 import { createSetUpCode, type SetUpCode } from "./platform/set-up-code.ts";
 
@@ -100,10 +101,11 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   });
   const cleanUpKind = createCleanUpKind({ ...proxy, clock: wallClock, log });
   const bootstrapKind = createBootstrapKind({ ...proxy, log, clock: wallClock });
+  const removalKind = createRemovalKind({ ...proxy, log, clock: wallClock });
   const runner = createRunner({
     db,
     listener,
-    kinds: [deploymentKind, cleanUpKind, bootstrapKind],
+    kinds: [deploymentKind, cleanUpKind, bootstrapKind, removalKind],
     owner: `${hostname()}/${process.pid}`,
     concurrency,
     clock: monotonicClock,

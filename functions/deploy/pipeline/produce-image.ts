@@ -18,6 +18,7 @@ import { turnPhase } from "./phases.ts";
 import { type BuildPlan, planBuild } from "./plan.ts";
 import { receiveUpload } from "./receive-upload.ts";
 import { containerPortOf } from "./release.ts";
+import { volumesOf } from "./volumes.ts";
 
 export interface Produced {
   imageId: string;
@@ -88,7 +89,10 @@ async function noteCommit(
   });
 }
 
-async function makePlan({ parts, config, environment }: Story, report: SourceReport): Promise<BuildPlan> {
+async function makePlan(
+  { parts, config, deployment, environment }: Story,
+  report: SourceReport,
+): Promise<BuildPlan> {
   if (!report.rootFound) throw rootNotFound();
   const { buildStrategy: strategy, build: settings } = config;
   const needed = report.inspection.packageJson !== null && strategy !== "static" && strategy !== "dockerfile";
@@ -100,6 +104,7 @@ async function makePlan({ parts, config, environment }: Story, report: SourceRep
     build: settings,
     mounts: report.buildkit,
     environment: values === "{}" ? null : digest,
+    volumePaths: volumesOf(deployment.projectId, config.volumes ?? []).map(({ target }) => target),
   });
 }
 

@@ -8,6 +8,7 @@ import { DeployFailure } from "../failure.ts";
 import type { Environment } from "../snapshot.ts";
 import { passEnvironment } from "./environment.ts";
 import type { Names } from "./names.ts";
+import { mountArguments, type Volume } from "./volumes.ts";
 
 export interface ReleaseRequest {
   names: Names;
@@ -19,6 +20,7 @@ export interface ReleaseRequest {
   containerPort: number;
   init: boolean;
   resources: Resources;
+  volumes: readonly Volume[];
   environment: Environment;
   /** Container to stop first, where two must not run at once (`recreate`). */
   stopFirst: string | null;
@@ -26,15 +28,21 @@ export interface ReleaseRequest {
 
 /**
  * `$1` container, `$2` network, `$3` project, `$4` tag to give the image or empty, `$5` image id, `$6` container to stop first or empty,
- * then the client's arguments for `run`, without environment and image. The environment on standard input.
+ * `$7` how many volumes, then these, then the client's arguments for `run`, without environment and image. The environment on standard input.
  * Answers `<pid>|<address>|<health check as JSON>`. Exit 61: the port is taken, and who
  * listens where; 62: the image is gone.
  */
 export const releaseScript = `
-container=$1 network=$2 project=$3 tag=$4 image=$5 stop_first=$6
-shift 6
+container=$1 network=$2 project=$3 tag=$4 image=$5 stop_first=$6 volumes=$7
+shift 7
 export HOME="\${HOME:-/root}" LC_ALL=C
 slipway_environment=$(cat)
+while [ "$volumes" -gt 0 ]; do
+  # One that is there stays as it is.
+  docker volume create --label "slipway.project=$project" "$1" >/dev/null || exit 1
+  shift
+  volumes=$((volumes - 1))
+done
 make_network() {
   set -- --label "slipway.project=$project" "$network"
   docker network create "$@" >/dev/null 2>&1 && return 0
@@ -83,13 +91,14 @@ exit 1
 `;
 
 export function releaseArguments(request: ReleaseRequest): { argv: string[]; stdin: string } {
-  const { names, ids, hostPort, containerPort, resources } = request;
+  const { names, ids, hostPort, containerPort, resources, volumes } = request;
   const environment = { ...request.environment, PORT: String(containerPort) };
   const passed = passEnvironment(environment);
   return {
     argv: [
       ...[names.container, names.network, ids.projectId, request.tagImage ? names.image : ""],
-      ...[request.imageId, request.stopFirst ?? ""],
+      ...[request.imageId, request.stopFirst ?? "", String(volumes.length)],
+      ...volumes.map(({ source }) => source),
       ...["--restart", "unless-stopped", "--publish", `127.0.0.1:${hostPort}:${containerPort}`],
       ...[
         "--label",
@@ -100,6 +109,7 @@ export function releaseArguments(request: ReleaseRequest): { argv: string[]; std
       ...["--label", `slipway.deployment=${ids.deploymentId}`],
       ...["--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3"],
       ...(request.init ? ["--init"] : []),
+      ...mountArguments(volumes),
       ...(resources.cpus === undefined ? [] : ["--cpus", String(resources.cpus)]),
       ...(resources.memoryMB === undefined ? [] : ["--memory", `${resources.memoryMB}m`]),
       ...passed.argv,

@@ -1,0 +1,31 @@
+/**
+ * Named volumes of an app, from the short form to the engine's arguments. Their names on the server are made from the
+ * project's id and the given name, so that two projects never share one by accident; every release of the project mounts
+ * the same ones, and only the deletion of the project with its volumes removes them.
+ */
+export interface Volume {
+  /** On the server. */
+  source: string;
+  target: string;
+  readOnly: boolean;
+}
+
+/** `data:/var/lib/data:ro`, as the contract has checked it. */
+export function volumesOf(projectId: string, short: readonly string[]): Volume[] {
+  return short.map((text) => {
+    const [name = "", target = "", mode] = text.split(":");
+    return { source: `slipway-${projectId.toLowerCase()}-${name}`, target, readOnly: mode === "ro" };
+  });
+}
+
+export function mountArguments(volumes: readonly Volume[]): string[] {
+  return volumes.flatMap(({ source, target, readOnly }) => [
+    "--mount",
+    `type=volume,source=${source},target=${target}${readOnly ? ",readonly" : ""}`,
+  ]);
+}
+
+/** Two versions at once would write into the same files; who wants that says `rolling`. */
+export function writesVolume(volumes: readonly Volume[]): boolean {
+  return volumes.some(({ readOnly }) => !readOnly);
+}
