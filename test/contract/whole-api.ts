@@ -19,6 +19,7 @@ import {
   gitConnections,
   invitations,
   memberships,
+  projectServices,
   projects,
   registries,
   servers,
@@ -26,7 +27,13 @@ import {
 } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Role } from "../../shared/domain/permission.ts";
-import { credentialPlace, gitSecretPlace, registrySecretPlace } from "../../shared/domain/sealed-place.ts";
+import type { ProjectKind } from "../../shared/domain/project.ts";
+import {
+  credentialPlace,
+  gitSecretPlace,
+  registrySecretPlace,
+  serviceEnvironmentPlace,
+} from "../../shared/domain/sealed-place.ts";
 import { refuseUnsigned } from "../../shared/http/identity-header.ts";
 import { createFeed } from "../../shared/operations/follow.ts";
 import { type GitHost, GitHostFailure } from "../../shared/ports/git-host.ts";
@@ -108,7 +115,9 @@ export type Belongings = Record<
   | "projects"
   | "deployments"
   | "tokens"
-  | "domainId",
+  | "domainId"
+  | "projectOfServices"
+  | "serviceId",
   string
 >;
 
@@ -142,6 +151,7 @@ export async function seedBelongings(api: WholeApi) {
     deployments: data.id,
     tokens: (await seedToken(api.db, owner)).id,
     domainId,
+    ...(await seedServices(api, owner.organizationId, server)),
   };
   return { owner, token: all.token, belongings };
 }
@@ -199,7 +209,24 @@ async function seedRegistry({ db, sealer }: WholeApi, organizationId: string): P
   return id;
 }
 
-export async function seedProject(db: Database, organizationId: string, serverId: string): Promise<string> {
+async function seedServices(api: WholeApi, organizationId: string, serverId: string) {
+  const projectOfServices = await seedProject(api.db, organizationId, serverId, "compose");
+  const serviceId = newId("service");
+  const place = serviceEnvironmentPlace({ id: serviceId, organizationId });
+  const sealedEnvironment = await api.sealer.seal("env", place, "{}");
+  const row = { name: "db", image: "postgres:16", sealedEnvironment };
+  await api.db
+    .insert(projectServices)
+    .values({ id: serviceId, organizationId, projectId: projectOfServices, ...row });
+  return { projectOfServices, serviceId };
+}
+
+export async function seedProject(
+  db: Database,
+  organizationId: string,
+  serverId: string,
+  kind: ProjectKind = "app",
+): Promise<string> {
   const id = newId("project");
   await db.insert(projects).values({
     id,
@@ -207,7 +234,7 @@ export async function seedProject(db: Database, organizationId: string, serverId
     serverId,
     name: "shop",
     slug: id.slice(-12).toLowerCase(),
-    kind: "app",
+    kind,
     source: { kind: "git", provider: "git_host", owner: "acme", repo: "shop" },
     repository: "acme/shop",
   });

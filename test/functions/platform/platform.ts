@@ -5,9 +5,10 @@
 import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { createMemoryLimiter } from "../../../edge/adapters/memory-limiter.ts";
+import { createRemovalKind } from "../../../functions/platform/removal/kind.ts";
 import { createPlatform } from "../../../functions/platform/routes.ts";
 import { createSetUpCode } from "../../../functions/platform/set-up-code.ts";
-import { wallClock } from "../../../shared/adapters/clocks.ts";
+import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
 import { createGitHost } from "../../../shared/adapters/git-host-http.ts";
 import { createSealer, type Sealer } from "../../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../../shared/crypto/token.ts";
@@ -19,6 +20,7 @@ import type { Identity } from "../../../shared/domain/principal.ts";
 import { refuseUnsigned } from "../../../shared/http/identity-header.ts";
 import type { ModuleApp } from "../../../shared/http/module-app.ts";
 import { createFeed } from "../../../shared/operations/follow.ts";
+import { createRunner, type Runner } from "../../../shared/operations/runner.ts";
 import type { GitHost } from "../../../shared/ports/git-host.ts";
 import type { Shell, ShellCommand, ShellResult, ShellTarget } from "../../../shared/ports/shell.ts";
 import type { ProxyParts } from "../../../shared/proxy/apply.ts";
@@ -58,6 +60,8 @@ export interface TestPlatform {
   proxy: ProxyParts;
   listener: Listener;
   organization(): Promise<Organization>;
+  /** A process that removes projects; more than one may run. */
+  startRunner(): Runner;
   close(): Promise<void>;
 }
 
@@ -91,6 +95,7 @@ export async function openTestPlatform(
     feed,
     exposeMetrics: async () => "",
   });
+  const runners: Runner[] = [];
   return {
     db,
     app,
@@ -99,7 +104,16 @@ export async function openTestPlatform(
     proxy: { ...proxy, sealer },
     listener,
     organization: () => makeOrganization(db, app),
+    startRunner: () => {
+      const kinds = [createRemovalKind({ ...proxy, sealer, clock: wallClock, log: silentLog })];
+      const work = { db, listener, kinds, owner: "test", concurrency: 4 };
+      const runner = createRunner({ ...work, clock: monotonicClock, log: silentLog });
+      runners.push(runner);
+      runner.start();
+      return runner;
+    },
     close: async () => {
+      await Promise.all(runners.map((runner) => runner.stop()));
       feed.close();
       await close();
     },
