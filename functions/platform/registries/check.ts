@@ -89,7 +89,7 @@ async function ask(parts: PlatformParts, registry: RegistryRow, server: ServerRo
 function judge({ code, stdout }: ShellResult, host: string, secret: string): Verdict {
   const no = (reason: string, error: string) => ({ ok: false, code: reason, error });
   const [, said = "", status = "0"] = /^([\s\S]*)\n(\d{3})$/.exec(stdout) ?? [];
-  if (code !== 0 || status === "000") {
+  if (code !== 0 || Number(status) < 100) {
     return no("server_not_ready", "The server's container engine does not answer; run its bootstrap.");
   }
   if (status === "200") return { ok: true };
