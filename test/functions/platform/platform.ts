@@ -10,6 +10,7 @@ import { createPlatform } from "../../../functions/platform/routes.ts";
 import { createSetUpCode } from "../../../functions/platform/set-up-code.ts";
 import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
 import { createGitHost } from "../../../shared/adapters/git-host-http.ts";
+import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import { createSealer, type Sealer } from "../../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../../shared/crypto/token.ts";
 import type { Database, Listener } from "../../../shared/db/database.ts";
@@ -26,6 +27,7 @@ import type { Shell, ShellCommand, ShellResult, ShellTarget } from "../../../sha
 import type { ProxyParts } from "../../../shared/proxy/apply.ts";
 import { openTestDatabase, seedOrganization } from "../../database.ts";
 import { silentLog } from "../../silent-log.ts";
+import type { LabWorld } from "../deploy/lab-world.ts";
 
 export interface Answer {
   status: number;
@@ -116,6 +118,44 @@ export async function openTestPlatform(
       await Promise.all(runners.map((runner) => runner.stop()));
       feed.close();
       await close();
+    },
+  };
+}
+
+/** The module beside a deploy platform of the lab: on its database, its server and its sealed secrets. */
+export async function openPlatformBeside(
+  world: LabWorld,
+): Promise<{ call: Caller; close: () => Promise<void> }> {
+  const { db, sealer, feed, database } = world.platform;
+  const shell = createSsh2Shell();
+  const parts = { db, shell, sealer, baseDomain: "localhost", log: silentLog, clock: wallClock };
+  const app = createPlatform({
+    ...parts,
+    gitHost: createGitHost(),
+    baseUrl: "https://slipway.example.com",
+    limiter: createMemoryLimiter(),
+    setUpCode: createSetUpCode(() => undefined),
+    fingerprintKey: randomBytes(32).toString("base64"),
+    verifyIdentity: refuseUnsigned,
+    feed,
+    exposeMetrics: async () => "",
+  });
+  const runner = createRunner({
+    db,
+    listener: database.listener,
+    kinds: [createRemovalKind(parts)],
+    owner: "removals",
+    concurrency: 2,
+    clock: monotonicClock,
+    log: silentLog,
+  });
+  runner.start();
+  const { organizationId, userId } = world.organization;
+  return {
+    call: caller(app, await makeIdentity(db, organizationId, userId, {})),
+    close: async () => {
+      await runner.stop();
+      await shell.close();
     },
   };
 }
