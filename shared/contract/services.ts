@@ -22,7 +22,7 @@ const image = z
   .max(500)
   .regex(
     /^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(@sha256:[0-9a-f]{64})?$/,
-    "must be an image such as `postgres:16` or `registry.example.com/team/app:1`",
+    "must be an image such as `redis:7` or `registry.example.com/team/app:1`",
   );
 
 const serviceBuild = z.strictObject({

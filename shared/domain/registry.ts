@@ -2,7 +2,7 @@
  * Where a credential for images goes: a host, and nothing else. Docker Hub has three names; it is kept under the one
  * that people write, and its credentials are found under the one that engines have used since the beginning.
  */
-export const dockerHub = "docker.io";
+const dockerHub = "docker.io";
 
 /** One spelling of a registry's host. */
 export function plainRegistryHost(host: string): string {

@@ -39,7 +39,7 @@ export DOCKER_SCAN_SUGGEST=false DOCKER_CLI_HINTS=false
 auths=
 while IFS=' ' read -r host address auth && [ -n "$host" ]; do
   [ "$host" = docker.io ] || grep -qF -- "$host" "$dockerfile" || continue
-  auths="$auths\${auths:+,}"$address":{"auth":"$auth"}"
+  auths="$auths\${auths:+,}\\"$address\\":{\\"auth\\":\\"$auth\\"}"
 done
 if [ -n "$auths" ]; then
   mkdir -p "$directory/docker"

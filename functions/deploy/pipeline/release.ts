@@ -63,7 +63,8 @@ report() {
 # Beside the other commands: each start of the client takes as long as all of our own work here.
 tagging=
 [ -z "$tag" ] || { docker image tag "$image" "$tag" >/dev/null 2>&1 & tagging=$!; }
-tagged() { [ -z "$tagging" ] || wait "$tagging"; }
+# Asked twice where a container is stopped first; a shell remembers how a command ended only once.
+tagged() { [ -z "$tagging" ] || { wait "$tagging" && tagging=; }; }
 found=$(docker inspect --format '{{.Name}}' "$container" "$network" 2>/dev/null)
 case $found in
   */"$container"*)

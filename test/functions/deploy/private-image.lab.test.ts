@@ -3,7 +3,8 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import type { LabServer } from "../../lab/server.ts";
-import { type Caller, openPlatformBeside } from "../platform/platform.ts";
+import { openPlatformBeside } from "../platform/beside-deploy.ts";
+import type { Caller } from "../platform/platform.ts";
 import { type LabWorld, openLabWorld } from "./lab-world.ts";
 import { filesWith, watchFor } from "./secret-witness.ts";
 

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import { type LabProject, type LabWorld, openLabWorld } from "../deploy/lab-world.ts";
 import { dockerApp } from "../deploy/sample-apps.ts";
-import { type Caller, openPlatformBeside } from "./platform.ts";
+import { openPlatformBeside } from "./beside-deploy.ts";
+import type { Caller } from "./platform.ts";
 
 /** Counts its starts in a file of its volume, without being root. */
 const counting = {
@@ -70,7 +71,8 @@ describeWithLab("a project with volumes", (lab) => {
     const logs = await world.organization.call("GET", `/api/deployments/${second.id}/logs`);
     expect(JSON.stringify(logs.body)).toContain("both would write into the project's volumes");
     const back = await world.organization.call("POST", `/api/deployments/${first.id}/rollback`);
-    expect(await project.settled(back.body.data.id)).toMatchObject({ status: "ready", mode: "image" });
+    const restored = await project.settled(back.body.data.id);
+    expect(restored).toMatchObject({ error: null, status: "ready", mode: "image" });
     expect((await project.get()).body).toBe("xxx");
 
     expect((await remove(project)).body).toEqual({ success: true });

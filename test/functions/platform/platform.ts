@@ -10,7 +10,6 @@ import { createPlatform } from "../../../functions/platform/routes.ts";
 import { createSetUpCode } from "../../../functions/platform/set-up-code.ts";
 import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
 import { createGitHost } from "../../../shared/adapters/git-host-http.ts";
-import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import { createSealer, type Sealer } from "../../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../../shared/crypto/token.ts";
 import type { Database, Listener } from "../../../shared/db/database.ts";
@@ -27,7 +26,6 @@ import type { Shell, ShellCommand, ShellResult, ShellTarget } from "../../../sha
 import type { ProxyParts } from "../../../shared/proxy/apply.ts";
 import { openTestDatabase, seedOrganization } from "../../database.ts";
 import { silentLog } from "../../silent-log.ts";
-import type { LabWorld } from "../deploy/lab-world.ts";
 
 export interface Answer {
   status: number;
@@ -122,44 +120,6 @@ export async function openTestPlatform(
   };
 }
 
-/** The module beside a deploy platform of the lab: on its database, its server and its sealed secrets. */
-export async function openPlatformBeside(
-  world: LabWorld,
-): Promise<{ call: Caller; close: () => Promise<void> }> {
-  const { db, sealer, feed, database } = world.platform;
-  const shell = createSsh2Shell();
-  const parts = { db, shell, sealer, baseDomain: "localhost", log: silentLog, clock: wallClock };
-  const app = createPlatform({
-    ...parts,
-    gitHost: createGitHost(),
-    baseUrl: "https://slipway.example.com",
-    limiter: createMemoryLimiter(),
-    setUpCode: createSetUpCode(() => undefined),
-    fingerprintKey: randomBytes(32).toString("base64"),
-    verifyIdentity: refuseUnsigned,
-    feed,
-    exposeMetrics: async () => "",
-  });
-  const runner = createRunner({
-    db,
-    listener: database.listener,
-    kinds: [createRemovalKind(parts)],
-    owner: "removals",
-    concurrency: 2,
-    clock: monotonicClock,
-    log: silentLog,
-  });
-  runner.start();
-  const { organizationId, userId } = world.organization;
-  return {
-    call: caller(app, await makeIdentity(db, organizationId, userId, {})),
-    close: async () => {
-      await runner.stop();
-      await shell.close();
-    },
-  };
-}
-
 async function makeOrganization(db: Database, app: ModuleApp): Promise<Organization> {
   const { organizationId, userId } = await seedOrganization(db);
   const callerFor = async (limits: TokenLimits) => {
@@ -176,7 +136,7 @@ async function addMember(db: Database, organizationId: string, role: Role): Prom
   return userId;
 }
 
-async function makeIdentity(
+export async function makeIdentity(
   db: Database,
   organizationId: string,
   userId: string,
@@ -200,7 +160,7 @@ async function makeIdentity(
   };
 }
 
-function caller(app: ModuleApp, identity: Identity): Caller {
+export function caller(app: ModuleApp, identity: Identity): Caller {
   return async (method, path, body) => {
     const headers = { "content-type": "application/json" };
     const init = body === undefined ? { method } : { method, headers, body: JSON.stringify(body) };
