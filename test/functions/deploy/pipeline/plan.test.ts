@@ -103,6 +103,14 @@ describe("the build plan", () => {
     ).toBe(9_000);
   });
 
+  it("makes the folders of volumes in an image that runs without being root", () => {
+    const lines = text(node(), { volumePaths: ["/data", "/var/lib/x"] });
+    expect(lines[1]).toBe(
+      'RUN ["/bin/sh","-c","mkdir -p -- \\"$@\\" && chown node:node -- \\"$@\\"","volumes","/data","/var/lib/x"]',
+    );
+    expect(text(node())[1]).not.toContain("volumes");
+  });
+
   it("of plain files sends only their directory to the builder", () => {
     const plan = planBuild(
       { kind: "static", directory: "public" },
