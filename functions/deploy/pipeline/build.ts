@@ -107,6 +107,10 @@ export function readBuiltImage(text: string): BuiltImage {
   return { imageId, exposed };
 }
 
+/** As engines of all ages say it of an image; a package registry's 401 inside a step is something else. */
+const imageRefused =
+  /pull access denied|no basic auth credentials|insufficient_scope|unauthorized: authentication required|(pulling from host|failed to (authorize|resolve|fetch)\b).*(\b40[13]\b|unauthorized|forbidden)/i;
+
 /** What an unsuccessful build means. `tail` are its last lines, already redacted. */
 export function explainBuild(exitCode: number, tail: readonly string[]): DeployFailure {
   const text = tail.join("\n");
@@ -127,11 +131,7 @@ export function explainBuild(exitCode: number, tail: readonly string[]): DeployF
       tail,
     );
   }
-  if (
-    /pull access denied|authentication required|no basic auth credentials|401 unauthorized|insufficient_scope/i.test(
-      text,
-    )
-  ) {
+  if (imageRefused.test(text)) {
     return new DeployFailure(
       "image_not_allowed",
       "A registry does not hand out an image without a credential that it accepts.",

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { buildInput, buildScript } from "../../../../functions/deploy/pipeline/build.ts";
+import { buildInput, buildScript, explainBuild } from "../../../../functions/deploy/pipeline/build.ts";
 import { mountArguments, volumesOf, writesVolume } from "../../../../functions/deploy/pipeline/volumes.ts";
 
 /** In place of the engine's client: keeps what it could read, and says that it built something. */
@@ -56,6 +56,20 @@ describe("the input of a build", () => {
   it("leaves the engine client's own configuration alone where no credential is needed", () => {
     expect(run("FROM c.test/x\n", [access("a.test")]).config).toBeNull();
     expect(run("FROM c.test/x\n", []).environment).toContain("WORD=");
+  });
+});
+
+describe("a build that failed", () => {
+  it.each([
+    ["pulling from host a.test failed with status code [manifests 1]: 401 Unauthorized", "image_not_allowed"],
+    ["a.test/x:1: failed to resolve source metadata for a.test/x:1: 401 Unauthorized", "image_not_allowed"],
+    [
+      "pull access denied for team/x, repository does not exist or may require 'docker login'",
+      "image_not_allowed",
+    ],
+    ["npm error code E401\nnpm error 401 Unauthorized - GET https://npm.test/x", "build_failed"],
+  ])("for %j is told apart: %s", (line, code) => {
+    expect(explainBuild(1, ["first", ...line.split("\n")])).toMatchObject({ code });
   });
 });
 
