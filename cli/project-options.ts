@@ -20,6 +20,7 @@ export interface ProjectOptions {
   updateStrategy?: "rolling" | "recreate";
   cpus?: number;
   memoryMb?: number;
+  volume?: string[];
   rollbackWindow?: number;
 }
 
@@ -51,7 +52,17 @@ export function buildOptions(command: Command): Command {
     )
     .option("--cpus <count>", "most CPUs", decimal)
     .option("--memory-mb <megabytes>", "most memory", integer)
+    .option(
+      "--volume <name:/path>",
+      "a volume kept over deployments; may be given again, all of them",
+      collect,
+    )
     .option("--rollback-window <count>", "how many earlier images are kept", integer);
+}
+
+/** Without a default: the API tells absent from empty. */
+function collect(value: string, before: string[] = []): string[] {
+  return [...before, value];
 }
 
 export function settingsOf(options: ProjectOptions) {
@@ -73,6 +84,7 @@ export function settingsOf(options: ProjectOptions) {
     rootDirectory: options.root,
     buildStrategy: options.buildStrategy,
     updateStrategy: options.updateStrategy,
+    volumes: options.volume,
     rollbackWindow: options.rollbackWindow,
     build: nonEmpty(build),
     healthCheck: nonEmpty(healthCheck),

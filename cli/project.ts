@@ -1,4 +1,5 @@
 /** `slipway project`: what is built, from which repository, on which server. */
+import { Option } from "commander";
 import {
   createProject,
   deleteProject,
@@ -27,6 +28,7 @@ import {
 import { projectTable, projectText } from "./terminal/project-text.ts";
 
 const named = ["<project>", "id, slug or name"] as const;
+const projectKinds: readonly Project["kind"][] = ["app", "compose", "monorepo"];
 
 type GitPart = Omit<Extract<Project["source"], { kind: "git" }>, "kind">;
 
@@ -48,7 +50,10 @@ const defineCreate: Define = (command, context) => {
     .option("--server <server>", "id or name; may be left out while there is one server only")
     .option("--repo <owner/repo>", "the repository")
     .option("--upload", "no repository: folders are uploaded with `slipway deploy --upload`")
-    .option("--slug <slug>", "part of its address; made from the name when left out");
+    .option("--slug <slug>", "part of its address; made from the name when left out")
+    .addOption(
+      new Option("--kind <kind>", "an app is one container, the others have services").choices(projectKinds),
+    );
   buildOptions(command).action(async (name: string, options: CreateOptions) => {
     const source = newSource(options);
     const api = await context.api();
@@ -58,6 +63,7 @@ const defineCreate: Define = (command, context) => {
         serverId:
           options.server === undefined ? await onlyServer(api) : (await findServer(api, options.server)).id,
         ...(options.slug === undefined ? {} : { slug: options.slug }),
+        ...(options.kind === undefined ? {} : { kind: options.kind }),
         source,
         ...settingsOf(options),
       },
@@ -72,7 +78,13 @@ const defineCreate: Define = (command, context) => {
   );
 };
 
-type CreateOptions = ProjectOptions & { server?: string; repo?: string; upload?: boolean; slug?: string };
+type CreateOptions = ProjectOptions & {
+  server?: string;
+  repo?: string;
+  upload?: boolean;
+  slug?: string;
+  kind?: Project["kind"];
+};
 
 function newSource(options: CreateOptions) {
   const ofGit = sourceOf(options);
@@ -168,24 +180,50 @@ function changedSource({ source: before }: Project, change: Partial<GitPart>) {
   return { kind: "git" as const, ...change, owner, repo };
 }
 
+interface DeleteOptions {
+  volumes?: boolean;
+  release?: boolean;
+  yes?: boolean;
+}
+
 const defineDelete: Define = (command, context) => {
   command
     .description("Delete a project: its containers stop, its volumes stay.")
     .argument(...named)
-    .option("--release", "leave everything running and only forget it")
+    .option("--volumes", "delete its volumes and all that is in them, too")
+    .option("--release", "leave everything running and served, and only forget it")
     .option("--yes", "do not ask")
-    .action(async (name: string, options: { release?: boolean; yes?: boolean }) => {
+    .action(async (name: string, options: DeleteOptions) => {
+      if (options.volumes && options.release) {
+        throw usage("--release leaves everything as it is; it takes no --volumes.");
+      }
       const api = await context.api();
       const { id, slug } = await findProject(api, name);
-      const question = options.release
-        ? `Forget ${slug} and leave it running?`
-        : `Delete ${slug} and stop it?`;
-      await context.ask.confirmOrYes(question, options.yes);
-      await api.call(deleteProject, { params: { id }, query: { release: options.release ? "1" : "0" } });
-      context.output.result({ id, deleted: true }, () => `Deleted ${slug}.`);
+      await context.ask.confirmOrYes(deleteQuestion(slug, options), options.yes);
+      const query = { volumes: flag(options.volumes), release: flag(options.release) };
+      const answer = await api.call(deleteProject, { params: { id }, query });
+      const deleted = !("pending" in answer);
+      const said = deleted
+        ? `${options.release ? "Released" : "Deleted"} ${slug}.`
+        : `${slug} is still being removed from its server; \`slipway project show ${slug}\` says when it is gone.`;
+      context.output.result({ id, deleted }, () => said);
     });
-  examples(command, "project delete shop --yes", "project delete shop --release");
+  examples(
+    command,
+    "project delete shop --yes",
+    "project delete shop --volumes",
+    "project delete shop --release",
+  );
 };
+
+function deleteQuestion(slug: string, { volumes, release }: DeleteOptions): string {
+  if (release) return `Forget ${slug} and leave it running?`;
+  return volumes
+    ? `Delete ${slug}, stop it, and delete all data in its volumes?`
+    : `Delete ${slug} and stop it?`;
+}
+
+const flag = (given: boolean | undefined) => (given ? ("1" as const) : ("0" as const));
 
 const defineLink: Define = (command, context) => {
   const link = command
@@ -213,7 +251,7 @@ const defineLink: Define = (command, context) => {
 async function linkNamed({ api: connect, output }: Context, name: string, rotate: boolean): Promise<void> {
   const api = await connect();
   const { id } = await findProject(api, name);
-  const { data } = await api.call(linkProject, { params: { id }, query: { rotate: rotate ? "1" : "0" } });
+  const { data } = await api.call(linkProject, { params: { id }, query: { rotate: flag(rotate) } });
   output.result(data, () => {
     const secret = data.webhookSecret === undefined ? "unchanged, and not shown again" : data.webhookSecret;
     const lines = [`webhook URL  ${data.webhookUrl}`, `secret       ${secret}`];

@@ -41,6 +41,7 @@ import { sweepUploads } from "./deploy/uploads/sweep.ts";
 import { measureInstance, observeOperations } from "./instance-metrics.ts";
 import { createBootstrapKind } from "./platform/bootstrap/kind.ts";
 import { forgetExpired } from "./platform/forget-expired.ts";
+import { createRemovalKind } from "./platform/removal/kind.ts";
 import { createPlatform } from "./platform/routes.ts";
 import { createSetUpCode, type SetUpCode } from "./platform/set-up-code.ts";
 
@@ -81,9 +82,15 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const queue = await createPgBossQueue({ url: options.databaseUrl, log });
   const feed = createFeed({ db, listener, clock: wallClock, log });
 
-  const { server, env, webhook, git, idempotency } = secrets.classes;
+  const { server, env, webhook, git, registry, idempotency } = secrets.classes;
   const { baseUrl, baseDomain, acmeDirectory } = configuration;
-  const proxy = { shell, baseDomain, acmeDirectory, sealer: createSealer({ server, env, git }), db };
+  const proxy = {
+    shell,
+    baseDomain,
+    acmeDirectory,
+    sealer: createSealer({ server, env, git, registry }),
+    db,
+  };
   const uploads = createFileBlobStore(join(configuration.dataFolder, "uploads"));
   const deploymentKind = createDeploymentKind({
     ...proxy,
@@ -94,10 +101,11 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   });
   const cleanUpKind = createCleanUpKind({ ...proxy, clock: wallClock, log });
   const bootstrapKind = createBootstrapKind({ ...proxy, log, clock: wallClock });
+  const removalKind = createRemovalKind({ ...proxy, log, clock: wallClock });
   const runner = createRunner({
     db,
     listener,
-    kinds: [deploymentKind, cleanUpKind, bootstrapKind],
+    kinds: [deploymentKind, cleanUpKind, bootstrapKind, removalKind],
     owner: `${hostname()}/${process.pid}`,
     concurrency,
     clock: monotonicClock,
@@ -110,7 +118,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const apps = {
     platform: createPlatform({
       ...proxy,
-      sealer: createSealer({ server, env, webhook, git }),
+      sealer: createSealer({ server, env, webhook, git, registry }),
       gitHost: createGitHost(),
       log,
       clock: wallClock,

@@ -66,6 +66,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("../project.ts")).defineProject,
   },
   {
+    name: "registry",
+    summary: "add and check credentials for private images",
+    load: async () => (await import("../registry.ts")).defineRegistry,
+  },
+  {
     name: "deploy",
     summary: "deploy a project from its repository or an uploaded folder",
     load: async () => (await import("../deploy.ts")).defineDeploy,

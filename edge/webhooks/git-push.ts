@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { newId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
+import { servicesNotDeployable } from "../../shared/domain/project.ts";
 import type { DeliveryPlan, LinkedProject, PlannedOutcome, Push } from "../../shared/ports/edge-store.ts";
 
 const sha = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
@@ -48,6 +49,7 @@ function outcomeOf(project: LinkedProject, push: Push, defaultBranch: string | n
   const wanted = project.branch ?? defaultBranch;
   if (wanted === null) return skipped("no_default_branch");
   if (wanted !== push.branch) return skipped("other_branch");
+  if (project.kind !== "app") return skipped(servicesNotDeployable);
   return { projectId: project.id, verdict: "deployed", deploymentId: newId("deployment"), push };
 }
 

@@ -7,7 +7,7 @@ import type { BuildStrategy } from "../../shared/domain/deployment.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import type { AskedSettings } from "../../shared/domain/project.ts";
 import { invalid } from "../../shared/domain/refusal.ts";
-import { cannotRun, enqueue, refuseUnready, target } from "./create.ts";
+import { cannotRun, enqueue, refuseServices, refuseUnready, target } from "./create.ts";
 import type { DeploymentView } from "./store.ts";
 import { cloudNotLinked, refuseFoldersInCloud, type UploadParts, uploadOf } from "./uploads/session.ts";
 
@@ -28,6 +28,7 @@ export async function buildAccess(
 ): Promise<DeploymentView> {
   const { uploadSessionId, branch } = request;
   const project = await load(parts.db, principal, "project", request.projectId);
+  refuseServices(project);
   const uploadDigest =
     uploadSessionId === undefined ? null : await uploadOf(parts, principal, uploadSessionId, project.id);
   if (uploadDigest !== null) refuseFoldersInCloud(parts.mode);

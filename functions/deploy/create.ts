@@ -3,6 +3,7 @@ import { writeAudit } from "../../shared/db/audit.ts";
 import type { Database, Queryable } from "../../shared/db/database.ts";
 import { type Loaded, load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
+import { servicesNotDeployable } from "../../shared/domain/project.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import { type DeploymentView, insertDeployment, type NewDeployment, serverOf, viewOf } from "./store.ts";
 
@@ -19,6 +20,7 @@ export async function create(
   request: CreateRequest,
 ): Promise<DeploymentView> {
   const project = await load(db, principal, "project", request.projectId);
+  refuseServices(project);
   if (project.source.kind !== "git") {
     throw cannotRun("no_git_source", "This project has no git source; deploy a folder to it instead.");
   }
@@ -55,8 +57,22 @@ export function target(project: Loaded<"project">) {
   return { projectId, organizationId, serverId };
 }
 
+/** Nothing half made: what services would need to be deployed is not there yet. */
+export function refuseServices({ kind }: Pick<Loaded<"project">, "kind">): void {
+  if (kind === "app") return;
+  throw new Refusal(
+    "conflict",
+    servicesNotDeployable,
+    `A project of kind ${kind} cannot be deployed yet; its services can only be described. Use a project of kind app.`,
+  );
+}
+
 /** A deployment that cannot run is refused at once, with what to do about it (spec.md: 400 in this module). */
 export async function refuseUnready(db: Queryable, project: Loaded<"project">): Promise<void> {
+  refuseServices(project);
+  if (project.deletingAt !== null) {
+    throw cannotRun("project_being_deleted", "The project is being deleted.");
+  }
   const server = await serverOf(db, project.serverId);
   if (server === undefined || server.deletedAt !== null) {
     throw cannotRun("server_deleted", "The project's server has been removed; give the project another one.");

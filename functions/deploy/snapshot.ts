@@ -26,6 +26,8 @@ export interface DeploymentConfig {
   healthCheck: HealthCheck;
   updateStrategy: "rolling" | "recreate" | null;
   resources: Resources;
+  /** `name:/path[:ro]`; absent in what was taken before there were any. */
+  volumes?: string[];
   /** Decided by the build plan: whether the container gets an init as process 1. */
   init?: boolean;
 }
@@ -60,14 +62,19 @@ export async function takeSnapshot(
       healthCheck: projects.healthCheck,
       updateStrategy: projects.updateStrategy,
       resources: projects.resources,
+      volumes: projects.volumes,
+      deletingAt: projects.deletingAt,
       deletedAt: projects.deletedAt,
     })
     .from(projects)
     .where(eq(projects.id, deployment.projectId));
-  if (project === undefined || project.deletedAt !== null) {
+  if (project === undefined || project.deletedAt !== null || project.deletingAt !== null) {
     throw new DeployFailure("project_deleted", "The project has been deleted.");
   }
-  const { id, organizationId, deletedAt, buildStrategy, ...rest } = withAsked(project, deployment);
+  const { id, organizationId, deletedAt, deletingAt, buildStrategy, ...rest } = withAsked(
+    project,
+    deployment,
+  );
   const environment = await openProjectEnvironment(db, sealer, { id, organizationId });
   return {
     config: { ...rest, buildStrategy: buildStrategy as BuildStrategy },

@@ -13,6 +13,7 @@ import { DeployFailure } from "./failure.ts";
 import { type GitAccess, readGitAccess } from "./git-access.ts";
 import { createHand, type Hand } from "./pipeline/hand.ts";
 import { type Names, namesOf } from "./pipeline/names.ts";
+import { type RegistryAccess, readRegistryAccess } from "./registry-access.ts";
 import { type DeploymentConfig, type Environment, openEnvironment } from "./snapshot.ts";
 import type { DeploymentEvent, DeploymentState } from "./states.ts";
 import { type DeploymentRow, deploymentRow, serverOf } from "./store.ts";
@@ -20,7 +21,7 @@ import { type DeploymentRow, deploymentRow, serverOf } from "./store.ts";
 export interface StoryParts {
   db: Database;
   shell: Shell;
-  /** Holds the rings `env`, `server` and `git`. */
+  /** Holds the rings `env`, `server`, `git` and `registry`. */
   sealer: Sealer;
   /** The wall clock: the length of a phase outlives the process that began it. */
   clock: Clock;
@@ -48,6 +49,7 @@ export interface Story {
   environment: Environment;
   /** null: none is needed, or it is gone. */
   gitAccess: GitAccess | null;
+  registryAccess: readonly RegistryAccess[];
   redactor: Redactor;
 }
 
@@ -67,6 +69,7 @@ export async function openStory(
   const config = deployment.config as unknown as DeploymentConfig;
   const gitAccess = await readGitAccess(parts.db, parts.sealer, config.source, deployment.organizationId);
   const { id: deploymentId, organizationId, projectId } = deployment;
+  const registryAccess = await readRegistryAccess(parts.db, parts.sealer, organizationId);
   return {
     parts,
     context,
@@ -86,8 +89,10 @@ export async function openStory(
     config,
     environment,
     gitAccess,
+    registryAccess,
     redactor: createRedactor([
       ...Object.values(environment),
+      ...registryAccess.map(({ secret }) => secret),
       ...(gitAccess === null ? [] : [gitAccess.secret]),
     ]),
   };

@@ -7,8 +7,14 @@ import { projects, servers } from "../../shared/db/schema.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
-import type { BuildSettings, HealthCheck, ProjectSource, Resources } from "../../shared/domain/project.ts";
-import { notFound, Refusal } from "../../shared/domain/refusal.ts";
+import type {
+  BuildSettings,
+  HealthCheck,
+  ProjectKind,
+  ProjectSource,
+  Resources,
+} from "../../shared/domain/project.ts";
+import { invalid, notFound, Refusal } from "../../shared/domain/refusal.ts";
 import { useConnection } from "./git-connections/use.ts";
 import { lockHostnames, type NameSpace, slugIsFree } from "./hostnames.ts";
 import type { PlatformParts } from "./parts.ts";
@@ -24,12 +30,14 @@ export interface ProjectSettings {
   healthCheck?: HealthCheck | undefined;
   updateStrategy?: "rolling" | "recreate" | null | undefined;
   resources?: Resources | undefined;
+  volumes?: string[] | undefined;
   rollbackWindow?: number | undefined;
 }
 
 export interface NewProject extends ProjectSettings {
   name: string;
   slug?: string | undefined;
+  kind: ProjectKind;
   serverId: string;
   source: ProjectSource;
 }
@@ -37,6 +45,7 @@ export interface NewProject extends ProjectSettings {
 export async function createProject(parts: PlatformParts, principal: Principal, wanted: NewProject) {
   refuseNarrowed(principal, "add a project", ["projectIds"]);
   const { slug: wantedSlug, serverId, source, ...settings } = wanted;
+  requireVolumesOfApp(wanted.kind, wanted.volumes);
   return parts.db.transaction(async (tx) => {
     await load(tx, principal, "server", serverId);
     await keepServer(tx, serverId);
@@ -48,7 +57,6 @@ export async function createProject(parts: PlatformParts, principal: Principal, 
       .values({
         id: newId("project"),
         organizationId: principal.organizationId,
-        kind: "app",
         slug,
         serverId,
         ...settings,
@@ -69,6 +77,12 @@ export function sourceColumns(source: ProjectSource) {
     repository: `${source.owner}/${source.repo}`.toLowerCase(),
     branch: source.branch ?? null,
   };
+}
+
+/** Services have volumes of their own. */
+export function requireVolumesOfApp(kind: ProjectKind, volumes: readonly string[] | undefined): void {
+  if (kind === "app" || volumes === undefined || volumes.length === 0) return;
+  throw invalid("body.volumes", `belong to the services of a project of kind ${kind}`);
 }
 
 /** A server that is being deleted at this moment takes no project. */

@@ -10,7 +10,7 @@ import type { SetUpCode } from "./set-up-code.ts";
 
 export interface PlatformParts {
   db: Database;
-  /** Holds the rings `server`, `env`, `webhook` and `git`. */
+  /** Holds the rings `server`, `env`, `webhook`, `git` and `registry`. */
   sealer: Sealer;
   shell: Shell;
   gitHost: GitHost;

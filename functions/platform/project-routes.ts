@@ -5,16 +5,15 @@ import * as contract from "../../shared/contract/projects.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import type { ModuleApp } from "../../shared/http/module-app.ts";
 import { createProject } from "./create-project.ts";
-import { deleteProject } from "./delete-project.ts";
+import { type DeleteParts, deleteProject } from "./delete-project.ts";
 import { attachDomain, detachDomain, listDomains } from "./domains.ts";
 import { linkProject, unlinkProject } from "./link-project.ts";
 import { listProjects } from "./list-projects.ts";
-import type { PlatformParts } from "./parts.ts";
 import { changeEnv, readEnv } from "./project-env.ts";
 import { showProject } from "./project-row.ts";
 import { updateProject } from "./update-project.ts";
 
-export function addProjectRoutes(app: ModuleApp, parts: PlatformParts): void {
+export function addProjectRoutes(app: ModuleApp, parts: DeleteParts): void {
   const { db, baseDomain } = parts;
   const success = { success: true as const };
 
@@ -33,9 +32,11 @@ export function addProjectRoutes(app: ModuleApp, parts: PlatformParts): void {
     return c.json({ data: await updateProject(parts, c.get("principal"), id, c.req.valid("json")) }, 200);
   });
   app.openapi(contract.deleteProject, async (c) => {
-    const release = c.req.valid("query").release === "1";
-    await deleteProject(parts, c.get("principal"), c.req.valid("param").id, release);
-    return c.json(success, 200);
+    const { release, volumes } = c.req.valid("query");
+    const how = { release: release === "1", volumes: volumes === "1" };
+    const { id } = c.req.valid("param");
+    const over = await deleteProject(parts, c.get("principal"), id, how, c.req.raw.signal);
+    return over ? c.json(success, 200) : c.json({ ...success, pending: true as const }, 202);
   });
 
   app.openapi(projectEnv.getEnv, async (c) =>

@@ -11,7 +11,9 @@ import { addGitConnectionRoutes } from "./git-connections/routes.ts";
 import { addMemberRoutes } from "./member-routes.ts";
 import type { PlatformParts } from "./parts.ts";
 import { addProjectRoutes } from "./project-routes.ts";
+import { addRegistryRoutes } from "./registries/routes.ts";
 import { addServerRoutes } from "./server-routes.ts";
+import { addServiceRoutes } from "./services/routes.ts";
 import { listTokens, revokeToken } from "./tokens.ts";
 
 /** The version of the format stands in the type. */
@@ -63,6 +65,8 @@ export function createPlatform(options: PlatformOptions): ModuleApp {
     }),
   );
   addGitConnectionRoutes(app, options);
+  addRegistryRoutes(app, options);
   addProjectRoutes(app, options);
+  addServiceRoutes(app, options);
   return app;
 }

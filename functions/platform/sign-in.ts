@@ -1,6 +1,7 @@
 /**
  * Signing in. An unknown account costs the same work as a wrong password and gets the same answer, so that nobody can
- * ask who has an account. Tries count by account here and by source at the edge.
+ * ask who has an account. Tries count by account here and by source at the edge. A wrong password is written to the
+ * audit behind the answer: waiting for it would tell by the clock that the account is there.
  */
 import { eq } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
@@ -19,7 +20,10 @@ export async function signIn(
   given: { email: string; password: string },
 ): Promise<OpenedSession & { userId: string }> {
   await countTry(parts, `sign-in:${given.email}`);
-  const { userId, passwordHash } = await checkPassword(parts, given);
+  const { userId, passwordHash } = await checkPassword(parts, given).catch((error: unknown) => {
+    if (error instanceof Refusal) noteRefused(parts, from, given.email);
+    throw error;
+  });
   return parts.db.transaction(async (tx) => {
     await requireUnchanged(tx, userId, passwordHash);
     const session = await openSession(tx, userId);
@@ -36,6 +40,21 @@ export async function writeSignIn(tx: Transaction, from: Identity, userId: strin
     const who = { ...from, organizationId, userId, credentialId: sessionId };
     await writeAudit(tx, who, { action: "session.opened", resource: { kind: "session", id: sessionId } });
   }
+}
+
+/** For an account that nobody has this is one question and no entry. Who tried is not known: only for whom. */
+function noteRefused({ db, log }: PlatformParts, from: Identity, email: string): void {
+  const note = db.transaction(async (tx) => {
+    const [user] = await tx.select({ id: users.id }).from(users).where(eq(users.email, email));
+    if (user === undefined) return;
+    for (const { id: organizationId } of await membershipsOf(tx, user.id)) {
+      const who = { ...from, organizationId, userId: null, credentialId: null };
+      await writeAudit(tx, who, { action: "session.refused", resource: { kind: "user", id: user.id } });
+    }
+  });
+  note.catch((error: unknown) =>
+    log.warn({ err: error }, "a refused sign-in could not be written to the audit"),
+  );
 }
 
 /** Of an account that nobody has: zeros, under the parameters that passwords are hashed with. */

@@ -48,9 +48,9 @@ function linkedProjects(db: Database, repository: string, trust: Trust): Promise
   return rowsOf<LinkedProject>(
     db,
     sql`
-      select id, organization_id as "organizationId", auto_deploy as "autoDeploy", branch
+      select id, organization_id as "organizationId", kind, auto_deploy as "autoDeploy", branch
       from projects
-      where repository = ${repository} and deleted_at is null and ${actingFor(trust)}
+      where repository = ${repository} and deleted_at is null and deleting_at is null and ${actingFor(trust)}
       order by id`,
   );
 }

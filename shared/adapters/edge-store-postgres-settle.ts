@@ -52,6 +52,7 @@ async function write(db: Queryable, claim: Claim, plan: DeliveryPlan): Promise<S
         ) on true
         join projects as project on project.id = planned."projectId"
           and project.organization_id = claim.organization_id and project.deleted_at is null
+          and project.deleting_at is null
         join organizations as organization on organization.id = project.organization_id
         left join lateral (
           select before_sha, commit_sha from deployments

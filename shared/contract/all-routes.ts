@@ -7,8 +7,10 @@ import * as members from "./members.ts";
 import * as organizations from "./organizations.ts";
 import * as projectEnv from "./project-env.ts";
 import * as projects from "./projects.ts";
+import * as registries from "./registries.ts";
 import type { Route } from "./route.ts";
 import * as servers from "./servers.ts";
+import * as services from "./services.ts";
 import * as system from "./system.ts";
 import * as uploads from "./uploads.ts";
 import * as webhooks from "./webhooks.ts";
@@ -19,8 +21,10 @@ export const allRoutes: readonly Route[] = [
   members,
   servers,
   gitConnections,
+  registries,
   projects,
   projectEnv,
+  services,
   domains,
   deployments,
   uploads,

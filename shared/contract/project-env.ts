@@ -4,10 +4,17 @@ import { limits } from "../domain/limits.ts";
 import { idParameter, time } from "./common.ts";
 import { body, data, json, route } from "./route.ts";
 
-const envKey = z
+export const envKey = z
   .string()
   .max(limits.envKeyLength)
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be letters, digits and underscores, not starting with a digit");
+
+export const envValue = z
+  .string()
+  .refine(
+    (value) => new TextEncoder().encode(value).length <= limits.envValueBytes,
+    `must be at most ${limits.envValueBytes} bytes`,
+  );
 
 const envEntry = z.object({ key: z.string(), fingerprint: z.string(), updatedAt: time }).openapi("EnvEntry");
 
@@ -33,17 +40,7 @@ export const putEnv = route(
       params: idParameter,
       body: body(
         z.strictObject({
-          set: z
-            .record(
-              envKey,
-              z
-                .string()
-                .refine(
-                  (value) => new TextEncoder().encode(value).length <= limits.envValueBytes,
-                  `must be at most ${limits.envValueBytes} bytes`,
-                ),
-            )
-            .default({}),
+          set: z.record(envKey, envValue).default({}),
           unset: z.array(envKey).max(limits.envEntries).default([]),
         }),
       ),

@@ -2,6 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { buildStrategies } from "../domain/deployment.ts";
 import { limits } from "../domain/limits.ts";
+import { projectKinds } from "../domain/project.ts";
 import {
   branch,
   deleted,
@@ -14,6 +15,7 @@ import {
   repositoryPart,
   time,
 } from "./common.ts";
+import { namedVolumes } from "./compose-forms.ts";
 import { body, data, json, page, route } from "./route.ts";
 
 /** http and https only; a credential in it is refused, since it would end up in logs. */
@@ -45,7 +47,7 @@ const uploadSource = z
 export const projectSource = z.discriminatedUnion("kind", [gitSource, uploadSource]);
 
 /** Run by a shell inside the build or the container: code by design (see docs/security.md). */
-const command = z
+export const command = z
   .string()
   .min(1)
   .max(2_000)
@@ -59,7 +61,7 @@ const build = z.strictObject({
   port: port.optional(),
 });
 
-const healthCheck = z.strictObject({
+export const healthCheck = z.strictObject({
   path: z
     .string()
     .max(500)
@@ -69,7 +71,7 @@ const healthCheck = z.strictObject({
   timeoutSeconds: z.number().int().min(1).max(600).optional(),
 });
 
-const resources = z.strictObject({
+export const resources = z.strictObject({
   cpus: z.number().min(0.05).max(256).optional(),
   memoryMB: z.number().int().min(16).max(1_048_576).optional(),
 });
@@ -78,6 +80,11 @@ const slug = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/, "must be 1–40 lower-case letters, digits and inner dashes");
 
+export const updateStrategy = z.enum(["rolling", "recreate"]).openapi({
+  description:
+    "Default: `recreate` (stop the old one, then start the new) where a volume can be written, else `rolling`",
+});
+
 const settings = {
   autoDeploy: z.boolean().optional(),
   rebuildAllNext: z.boolean().optional(),
@@ -85,8 +92,12 @@ const settings = {
   buildStrategy: z.enum(buildStrategies).optional(),
   build: build.optional(),
   healthCheck: healthCheck.optional(),
-  updateStrategy: z.enum(["rolling", "recreate"]).nullable().optional(),
+  updateStrategy: updateStrategy.nullable().optional(),
   resources: resources.optional(),
+  volumes: namedVolumes.optional().openapi({
+    description:
+      "Of an app: `name:/path[:ro]`. Made with the first release that mounts them, kept by all later ones",
+  }),
   rollbackWindow: z.number().int().min(0).max(limits.rollbackWindowMost).optional(),
 };
 
@@ -95,7 +106,7 @@ export const project = z
     id,
     name,
     slug: z.string(),
-    kind: z.literal("app"),
+    kind: z.enum(projectKinds),
     serverId: id,
     source: projectSource,
     autoDeploy: z.boolean(),
@@ -104,11 +115,13 @@ export const project = z
     buildStrategy: z.enum(buildStrategies),
     build,
     healthCheck,
-    updateStrategy: z.enum(["rolling", "recreate"]).nullable(),
+    updateStrategy: updateStrategy.nullable(),
     resources,
+    volumes: z.array(z.string()),
     rollbackWindow: z.number(),
     linked: z.boolean().openapi({ description: "Whether it has a webhook secret of its own" }),
     activeDeploymentId: id.nullable(),
+    deleting: z.boolean().openapi({ description: "Its removal from the server is under way" }),
     urls: z.array(z.string()),
     location: z.literal("local"),
     cloudProjectId: z.null(),
@@ -127,7 +140,9 @@ export const createProject = route(
         z.strictObject({
           name,
           slug: slug.optional().openapi({ description: "Made from the name when absent" }),
-          kind: z.literal("app").default("app"),
+          kind: z.enum(projectKinds).default("app").openapi({
+            description: "`compose` and `monorepo` are made of services; they cannot be deployed yet",
+          }),
           serverId: id,
           source: projectSource,
           ...settings,
@@ -174,15 +189,21 @@ export const updateProject = route(
   },
 );
 
+const flag = z.enum(["0", "1"]).default("0");
+
 export const deleteProject = route(
   { module: "platform", permission: "project:admin" },
   {
     method: "delete",
     path: "/api/projects/{id}",
     summary: "Delete a project: its containers stop, volumes stay",
-    description: "`release=1` leaves everything running and only forgets it.",
-    request: { params: idParameter, query: z.object({ release: z.enum(["0", "1"]).default("0") }) },
-    responses: { 200: json("Deleted", deleted) },
+    description:
+      "`volumes=1` deletes its volumes too. `release=1` leaves everything running, asks the server for nothing and only forgets the project; the proxy goes on serving it. Otherwise the project is there until the server has proven that nothing of it is left: a server that cannot be reached is 502, the project stays as it was, and `release=1` is the way out. Asked again while it is under way, it waits for the same removal.",
+    request: { params: idParameter, query: z.object({ volumes: flag, release: flag }) },
+    responses: {
+      200: json("Deleted", deleted),
+      202: json("Its removal goes on", z.object({ success: z.literal(true), pending: z.literal(true) })),
+    },
   },
 );
 

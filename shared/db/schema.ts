@@ -25,8 +25,10 @@ import type {
   AskedSettings,
   BuildSettings,
   HealthCheck,
+  ProjectKind,
   ProjectSource,
   Resources,
+  ServiceBuild,
 } from "../domain/project.ts";
 
 const bytea = customType<{ data: Uint8Array }>({ dataType: () => "bytea" });
@@ -208,6 +210,31 @@ export const gitConnections = pgTable(
   (table) => [index("git_connections_organization").on(table.organizationId, table.id)],
 );
 
+/** Credentials for private images, used by every build of the organization that names the registry. */
+export const registries = pgTable(
+  "registries",
+  {
+    id: text().primaryKey(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    name: text().notNull(),
+    /** `registry.example.com[:port]`; the secret is sent nowhere else. */
+    host: text().notNull(),
+    username: text().notNull(),
+    sealedSecret: text().notNull(),
+    /** Of the secret, for a person to tell which one it is; empty for a short one. */
+    last4: text().notNull(),
+    createdAt: createdAt(),
+    deletedAt: at(),
+  },
+  (table) => [
+    index("registries_organization").on(table.organizationId, table.id),
+    // An engine is given one credential a host.
+    uniqueIndex("registries_host").on(table.organizationId, table.host).where(sql`deleted_at is null`),
+  ],
+);
+
 export const projects = pgTable(
   "projects",
   {
@@ -220,7 +247,7 @@ export const projects = pgTable(
       .references(() => servers.id),
     name: text().notNull(),
     slug: text().notNull(),
-    kind: text().$type<"app">().notNull(),
+    kind: text().$type<ProjectKind>().notNull(),
     source: jsonb().$type<ProjectSource>().notNull(),
     /** `owner/repo` in lower case, for matching deliveries; null where the source is not git. */
     repository: text(),
@@ -233,12 +260,16 @@ export const projects = pgTable(
     healthCheck: jsonb().$type<HealthCheck>().notNull().default({}),
     updateStrategy: text().$type<"rolling" | "recreate" | null>(),
     resources: jsonb().$type<Resources>().notNull().default({}),
+    /** `name:/path[:ro]`, of an app; services have their own. */
+    volumes: jsonb().$type<string[]>().notNull().default([]),
     rollbackWindow: integer().notNull().default(5),
     /** Opaque hint in the registered webhook URL: picks the secret first, never an authority. */
     hookId: text().unique(),
     sealedWebhookSecret: text(),
     activeDeploymentId: text(),
     createdAt: createdAt(),
+    /** Its removal from the server is under way: it is served and deployed no more, but still there. */
+    deletingAt: at(),
     deletedAt: at(),
   },
   (table) => [
@@ -265,6 +296,37 @@ export const projectEnv = pgTable(
   (table) => [primaryKey({ columns: [table.projectId, table.key] })],
 );
 
+/** The parts of a project of kind compose or monorepo. */
+export const projectServices = pgTable(
+  "project_services",
+  {
+    id: text().primaryKey(),
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    projectId: text()
+      .notNull()
+      .references(() => projects.id),
+    name: text().notNull(),
+    /** Either an image or a build, never both. */
+    image: text(),
+    build: jsonb().$type<ServiceBuild | null>(),
+    /** The lists in the short forms of compose files. */
+    ports: jsonb().$type<string[]>().notNull().default([]),
+    dependsOn: jsonb().$type<string[]>().notNull().default([]),
+    volumes: jsonb().$type<string[]>().notNull().default([]),
+    watchPaths: jsonb().$type<string[]>().notNull().default([]),
+    command: text(),
+    healthCheck: jsonb().$type<HealthCheck>().notNull().default({}),
+    updateStrategy: text().$type<"rolling" | "recreate" | null>(),
+    resources: jsonb().$type<Resources>().notNull().default({}),
+    /** All of its variables as one value. */
+    sealedEnvironment: text().notNull(),
+    createdAt: createdAt(),
+  },
+  (table) => [uniqueIndex("project_services_name").on(table.projectId, sql`lower(name)`)],
+);
+
 export const domains = pgTable(
   "domains",
   {
@@ -283,6 +345,29 @@ export const domains = pgTable(
     createdAt: createdAt(),
   },
   (table) => [index("domains_project").on(table.projectId)],
+);
+
+/**
+ * What the proxy of a server goes on serving for projects that were released. A name is free for others at once: a
+ * live project with the same one wins.
+ */
+export const releasedRoutes = pgTable(
+  "released_routes",
+  {
+    serverId: text()
+      .notNull()
+      .references(() => servers.id),
+    hostname: text().notNull(),
+    projectId: text()
+      .notNull()
+      .references(() => projects.id),
+    targetPath: text(),
+    redirectTo: text(),
+    /** Loopback port of the container that was left running. */
+    upstreamPort: integer().notNull(),
+    createdAt: createdAt(),
+  },
+  (table) => [primaryKey({ columns: [table.serverId, table.hostname] })],
 );
 
 /** Source of fencing tokens: strictly growing over all operations, so that a server can refuse an older owner. */
@@ -373,7 +458,6 @@ export const deployments = pgTable(
     hostPort: integer(),
     containerPort: integer(),
     urls: jsonb().$type<string[]>().notNull().default([]),
-    phases: jsonb().$type<Record<string, number>>().notNull().default({}),
     pinned: boolean().notNull().default(false),
     rollbackOf: text(),
     deliveryId: text(),

@@ -16,6 +16,7 @@ import {
   memberships,
   organizations,
   projects,
+  registries,
   servers,
   sessions,
   tokens,
@@ -135,6 +136,19 @@ const doors = {
           eq(gitConnections.id, id),
           eq(gitConnections.organizationId, principal.organizationId),
           isNull(gitConnections.deletedAt),
+        ),
+      );
+    return row;
+  },
+  registry: async (db: Queryable, principal: Principal, id: string) => {
+    const [row] = await db
+      .select()
+      .from(registries)
+      .where(
+        and(
+          eq(registries.id, id),
+          eq(registries.organizationId, principal.organizationId),
+          isNull(registries.deletedAt),
         ),
       );
     return row;

@@ -18,6 +18,8 @@ const idPrefixes = {
   hook: "hok",
   uploadSession: "ups",
   gitConnection: "gcn",
+  registry: "reg",
+  service: "svc",
 } as const;
 
 export type IdKind = keyof typeof idPrefixes;

@@ -62,6 +62,12 @@ export const limits = {
   envKeyLength: 256,
   envValueBytes: 65_536,
   envEntries: 500,
+  /** Registries of an organization: each build is handed their credentials. */
+  registriesMost: 50,
+  servicesMost: 50,
+  /** Ports, volumes, dependencies or watched paths of one service. */
+  serviceEntries: 100,
+  volumesMost: 20,
   /** A lease outlives three missed heartbeats (architecture.md section 4). */
   leaseMs: 30_000,
   heartbeatMs: 10_000,
@@ -109,6 +115,8 @@ export const limits = {
   serverLostMs: 60_000,
   /** Time an old container has to finish its requests after the switch. */
   drainMs: 10_000,
+  /** How long a request to delete a project waits for the server, before it says that this goes on. */
+  removalWaitMs: 30_000,
   rollbackWindow: 5,
   rollbackWindowMost: 50,
   /** "300 MB" of an uploaded archive, meant as MiB like the bodies of deliveries. */

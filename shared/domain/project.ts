@@ -1,6 +1,13 @@
 /** What a project is made of, as the contract validates it and the deploy module reads it (decisions.md section 3). */
 import type { BuildStrategy } from "./deployment.ts";
 
+export const projectKinds = ["app", "compose", "monorepo"] as const;
+/** An app is one container; the other two are made of services. */
+export type ProjectKind = (typeof projectKinds)[number];
+
+/** Why a project of services is not deployed: the code of the refusal, and the reason of a skipped push. */
+export const servicesNotDeployable = "services_not_deployable";
+
 /** A git repository at a git host. `cloneUrl` is for hosts other than the default one. */
 export interface GitSource {
   kind: "git";
@@ -40,6 +47,12 @@ export interface HealthCheck {
 export interface Resources {
   cpus?: number | undefined;
   memoryMB?: number | undefined;
+}
+
+/** How the image of a service is made: paths inside the repository. */
+export interface ServiceBuild {
+  context: string;
+  dockerfile?: string | undefined;
 }
 
 /** What a person may ask for one deployment beside the project's settings. */

@@ -41,6 +41,16 @@ export function gitSecretPlace({ organizationId, id }: Owned): SealedPlace {
   return { organizationId, table: "git_connections", column: "sealed_secret", row: id };
 }
 
+/** Class `registry`: the password or token for a registry of images. */
+export function registrySecretPlace({ organizationId, id }: Owned): SealedPlace {
+  return { organizationId, table: "registries", column: "sealed_secret", row: id };
+}
+
+/** Class `env`: all variables of a service, as JSON. */
+export function serviceEnvironmentPlace({ organizationId, id }: Owned): SealedPlace {
+  return { organizationId, table: "project_services", column: "sealed_environment", row: id };
+}
+
 /** Class `idempotency`: the first answer to a request. Neither part of the row's key can hold a slash. */
 export function answerPlace(request: {
   organizationId: string;

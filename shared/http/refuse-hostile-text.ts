@@ -1,7 +1,9 @@
 /**
  * What no field may hold, whatever its schema: NUL (Postgres cannot store it) and lone surrogates (not text). Also
- * refuses a body of another type than JSON, which would otherwise be read as an empty one.
+ * refuses a body of another type than JSON, which would otherwise be read as an empty one, and takes an empty one for
+ * none where it may be left out: many clients name the type of every request.
  */
+import type { HonoRequest } from "hono";
 import { createMiddleware } from "hono/factory";
 import type { Route } from "../contract/route.ts";
 import { invalid, Refusal } from "../domain/refusal.ts";
@@ -18,6 +20,8 @@ export function refuseHostileText(route: Route) {
       if (text !== "") {
         requireJsonType(c.req.header("content-type"));
         checkAll(parse(text), "body", 0);
+      } else if (mayBeLeftOut(route)) {
+        dropType(c.req);
       }
     }
     await next();
@@ -27,6 +31,19 @@ export function refuseHostileText(route: Route) {
 function takesJson(route: Route): boolean {
   const request = route.request as { body?: unknown } | undefined;
   return request?.body !== undefined && route.policy.body !== "raw";
+}
+
+function mayBeLeftOut(route: Route): boolean {
+  const { body } = route.request as { body?: { required?: boolean } };
+  return body?.required !== true;
+}
+
+/** The validator reads a body by its type, an empty one as well. */
+function dropType(request: HonoRequest): void {
+  const headers = new Headers(request.raw.headers);
+  headers.delete("content-type");
+  const { url, method, signal } = request.raw;
+  request.raw = new Request(url, { method, headers, signal });
 }
 
 function requireJsonType(type: string | undefined): void {

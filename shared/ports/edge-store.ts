@@ -4,6 +4,7 @@
  * that sees no more than this. Sealed values stay sealed here.
  */
 import type { Permission, Role } from "../domain/permission.ts";
+import type { ProjectKind } from "../domain/project.ts";
 
 export interface EdgeStore {
   /** Rejects when the database does not answer. */
@@ -96,6 +97,7 @@ export type Trust = { by: "project_secret"; organizationIds: readonly string[] }
 export interface LinkedProject {
   id: string;
   organizationId: string;
+  kind: ProjectKind;
   autoDeploy: boolean;
   /** null: the default branch of the repository. */
   branch: string | null;

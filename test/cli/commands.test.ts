@@ -157,9 +157,46 @@ describe("project", () => {
     expect([code, JSON.parse(stderr).details[0].path]).toEqual([1, expect.stringContaining("1KEY")]);
   });
 
+  it("delete --release answers that it was released; --volumes does not go with it", async () => {
+    const both = await run("project delete shop --release --volumes --yes");
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("takes no --volumes")]);
+    const made = await run(
+      "project create data --repo acme/data --volume data:/data --volume cache:/cache:ro --json",
+    );
+    expect(JSON.parse(made.stdout).volumes).toEqual(["data:/data", "cache:/cache:ro"]);
+    const gone = await run("project delete data --volumes --yes");
+    expect([gone.code, gone.stdout]).toEqual([0, "Deleted data.\n"]);
+  });
+
+  it("of services can be created, and says that it cannot be deployed yet", async () => {
+    await run("project create parts --kind monorepo --repo acme/parts");
+    const { code, stderr } = await run("deploy parts --json");
+    expect([code, JSON.parse(stderr).code]).toEqual([1, "services_not_deployable"]);
+    await run("project delete parts --yes");
+  });
+
   it("delete asks first, and without a terminal wants --yes", async () => {
     const { code, stderr } = await run("project delete shop");
     expect([code, stderr]).toEqual([2, expect.stringContaining("--yes")]);
+  });
+});
+
+describe("registry", () => {
+  it("is added with a secret from stdin, listed without it, checked and removed", async () => {
+    const added = await run("registry add Images.Example.org --username ci --password-stdin --json", {
+      stdin: "pull-0123456789WXYZ\n",
+    });
+    expect([added.code, JSON.parse(added.stdout)]).toMatchObject([
+      0,
+      { host: "images.example.org", secret: { last4: "WXYZ" } },
+    ]);
+    const list = await run("registry list");
+    expect(list.stdout).toMatch(/images\.example\.org.*…WXYZ/);
+    expect(`${added.stdout}${list.stdout}`).not.toContain("pull-");
+    const checked = await run("registry check images.example.org --json");
+    expect([checked.code, JSON.parse(checked.stderr).code]).toEqual([1, "no_server"]);
+    expect((await run("registry remove images.example.org --yes")).code).toBe(0);
+    expect(JSON.parse((await run("registry list --json")).stdout)).toEqual([]);
   });
 });
 

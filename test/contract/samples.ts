@@ -7,8 +7,10 @@ import * as members from "../../shared/contract/members.ts";
 import * as organizations from "../../shared/contract/organizations.ts";
 import * as projectEnv from "../../shared/contract/project-env.ts";
 import * as projects from "../../shared/contract/projects.ts";
+import * as registries from "../../shared/contract/registries.ts";
 import type { Route } from "../../shared/contract/route.ts";
 import * as servers from "../../shared/contract/servers.ts";
+import * as services from "../../shared/contract/services.ts";
 import * as uploads from "../../shared/contract/uploads.ts";
 import type { Belongings } from "./whole-api.ts";
 
@@ -49,6 +51,10 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
   ],
   [gitConnections.updateGitConnection, () => ({ name: "other", secret: "another-token" })],
   [
+    registries.createRegistry,
+    () => ({ name: "images", host: "images.test:5000", username: "ada", secret: "secret-of-nobody" }),
+  ],
+  [
     projects.createProject,
     (has) => ({
       name: "Shop",
@@ -56,10 +62,31 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
       source,
       build: { port: 3000 },
       healthCheck: { path: "/up" },
+      volumes: ["data:/var/lib/data", "cache:/cache:ro"],
     }),
   ],
   [projects.updateProject, () => ({ name: "Shop", rollbackWindow: 3 })],
   [projectEnv.putEnv, () => ({ set: { KEY: "value" }, unset: ["OTHER"] })],
+  [
+    services.createService,
+    () => ({
+      name: "web",
+      build: { context: "packages/web", dockerfile: "Dockerfile" },
+      ports: ["127.0.0.1:8080-8081:80-81/tcp"],
+      dependsOn: ["db"],
+      environment: { KEY: "value" },
+      volumes: ["data:/data", "./conf:/etc/conf:ro"],
+      command: "npm start",
+      healthCheck: { path: "/up", port: 3000, timeoutSeconds: 30 },
+      watchPaths: ["packages/{web,shared}/**"],
+      updateStrategy: "rolling",
+      resources: { cpus: 0.5, memoryMB: 256 },
+    }),
+  ],
+  [
+    services.updateService,
+    () => ({ name: "db", image: "postgres:16", environment: { KEY: "other", OTHER: null }, dependsOn: [] }),
+  ],
   [domains.createDomain, () => ({ hostname: "shop.test", targetPath: "/shop" })],
   [deployments.createDeployment, (has) => ({ projectId: has.projects, branch: "main" })],
   [uploads.createUploadSession, (has) => ({ projectId: has.projects, mode: "local" })],
@@ -92,9 +119,11 @@ export function sampleOf(route: Route, has: Belongings): Record<string, unknown>
 /** The path with ids filled in. */
 export function pathOf(route: Route, has: Belongings): string {
   const invites = route.path.startsWith("/api/members/invitations/");
+  const ofServices = route.path.startsWith("/api/projects/{id}/services");
   const collection = invites ? "invitations" : (route.path.split("/")[2] as keyof Belongings);
   return route.path
-    .replace("{id}", has[collection])
+    .replace("{id}", ofServices ? has.projectOfServices : has[collection])
+    .replace("{serviceId}", has.serviceId)
     .replace("{domainId}", has.domainId)
     .replace("{userId}", has.userId)
     .replace("{provider}", "git_host");

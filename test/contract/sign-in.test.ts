@@ -114,6 +114,17 @@ describe("a session", () => {
     expect([...wrong.headers.keys()]).toEqual([...unknown.headers.keys()]);
   });
 
+  test("that is refused for a wrong password stands in the audit, with the address and nobody's name", async () => {
+    const from = address();
+    await openBrowser(api, from).signIn(ada.email, "wrong password");
+    const refused = () => api.db.select().from(auditEntries).where(eq(auditEntries.sourceIp, from));
+    await expect
+      .poll(refused, { timeout: 10_000 })
+      .toMatchObject([
+        { action: "session.refused", resourceId: userId, organizationId, userId: null, credentialId: null },
+      ]);
+  });
+
   test("takes the same work to refuse, whether the account exists or not", async () => {
     const timed = async (email: string) => {
       const browser = openBrowser(api, address());

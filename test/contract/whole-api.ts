@@ -19,13 +19,21 @@ import {
   gitConnections,
   invitations,
   memberships,
+  projectServices,
   projects,
+  registries,
   servers,
   users,
 } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Role } from "../../shared/domain/permission.ts";
-import { credentialPlace, gitSecretPlace } from "../../shared/domain/sealed-place.ts";
+import type { ProjectKind } from "../../shared/domain/project.ts";
+import {
+  credentialPlace,
+  gitSecretPlace,
+  registrySecretPlace,
+  serviceEnvironmentPlace,
+} from "../../shared/domain/sealed-place.ts";
 import { refuseUnsigned } from "../../shared/http/identity-header.ts";
 import { createFeed } from "../../shared/operations/follow.ts";
 import { type GitHost, GitHostFailure } from "../../shared/ports/git-host.ts";
@@ -42,7 +50,7 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
   const { db, listener } = database;
   const log = recordingLog();
   const ring = [{ kid: "t", key: makeSealKey() }];
-  const sealer = createSealer({ server: ring, env: ring, webhook: ring, git: ring });
+  const sealer = createSealer({ server: ring, env: ring, webhook: ring, git: ring, registry: ring });
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const stopping = new AbortController();
   const shell = unreachable();
@@ -103,10 +111,13 @@ export type Belongings = Record<
   | "invitations"
   | "servers"
   | "git-connections"
+  | "registries"
   | "projects"
   | "deployments"
   | "tokens"
-  | "domainId",
+  | "domainId"
+  | "projectOfServices"
+  | "serviceId",
   string
 >;
 
@@ -135,10 +146,12 @@ export async function seedBelongings(api: WholeApi) {
     invitations: await seedInvitation(api.db, owner),
     servers: server,
     "git-connections": await seedGitConnection(api, owner.organizationId),
+    registries: await seedRegistry(api, owner.organizationId),
     projects: project,
     deployments: data.id,
     tokens: (await seedToken(api.db, owner)).id,
     domainId,
+    ...(await seedServices(api, owner.organizationId, server)),
   };
   return { owner, token: all.token, belongings };
 }
@@ -187,7 +200,33 @@ async function seedGitConnection({ db, sealer }: WholeApi, organizationId: strin
   return id;
 }
 
-export async function seedProject(db: Database, organizationId: string, serverId: string): Promise<string> {
+async function seedRegistry({ db, sealer }: WholeApi, organizationId: string): Promise<string> {
+  const id = newId("registry");
+  const place = registrySecretPlace({ id, organizationId });
+  const sealedSecret = await sealer.seal("registry", place, "secret-of-nobody");
+  const row = { name: "registry", host: "registry.test", username: "ada", last4: "body" };
+  await db.insert(registries).values({ id, organizationId, ...row, sealedSecret });
+  return id;
+}
+
+async function seedServices(api: WholeApi, organizationId: string, serverId: string) {
+  const projectOfServices = await seedProject(api.db, organizationId, serverId, "compose");
+  const serviceId = newId("service");
+  const place = serviceEnvironmentPlace({ id: serviceId, organizationId });
+  const sealedEnvironment = await api.sealer.seal("env", place, "{}");
+  const row = { name: "db", image: "postgres:16", sealedEnvironment };
+  await api.db
+    .insert(projectServices)
+    .values({ id: serviceId, organizationId, projectId: projectOfServices, ...row });
+  return { projectOfServices, serviceId };
+}
+
+export async function seedProject(
+  db: Database,
+  organizationId: string,
+  serverId: string,
+  kind: ProjectKind = "app",
+): Promise<string> {
   const id = newId("project");
   await db.insert(projects).values({
     id,
@@ -195,7 +234,7 @@ export async function seedProject(db: Database, organizationId: string, serverId
     serverId,
     name: "shop",
     slug: id.slice(-12).toLowerCase(),
-    kind: "app",
+    kind,
     source: { kind: "git", provider: "git_host", owner: "acme", repo: "shop" },
     repository: "acme/shop",
   });

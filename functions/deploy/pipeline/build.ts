@@ -3,9 +3,17 @@
  * engine runs them), so every one of them carries the deployment's marker in its /etc/hosts: that is how a cancel finds
  * them and proves them gone. Tried: `--cgroup-parent` is ignored by the BuildKit of Docker 20.10, labels reach images
  * only; an extra host works with both builders, and its address is left out of their cache keys.
+ *
+ * Credentials of registries come on standard input. Those that the Dockerfile names reach the engine's client as a
+ * configuration that is a link to a file deleted before it had content, held open by the script: a build that is killed
+ * leaves no secret. Rejected: `docker login` (it writes into the account's own configuration).
  */
+import { engineAddress } from "../../../shared/domain/registry.ts";
 import { DeployFailure } from "../failure.ts";
+import type { RegistryAccess } from "../registry-access.ts";
+import type { Environment } from "../snapshot.ts";
 import { engineDown, engineFunction } from "./engine-api.ts";
+import { environmentFile } from "./environment.ts";
 import type { Names } from "./names.ts";
 import type { BuildPlan } from "./plan.ts";
 
@@ -19,8 +27,8 @@ export interface BuildRequest {
 
 /**
  * `$1` directory of the deployment, `$2` context, `$3` Dockerfile, `$4` its text or empty, `$5` tag, `$6` marker,
- * `$7` 1 for BuildKit, `$8`–`${10}` organization, project, deployment. The environment on standard
- * input, as a shell reads it. Answers in `$1/image`.
+ * `$7` 1 for BuildKit, `$8`–`${10}` organization, project, deployment. On standard input what `buildInput` makes.
+ * Answers in `$1/image`.
  */
 export const buildScript = `${engineFunction}
 set -eu
@@ -28,8 +36,23 @@ directory=$1 context=$2 dockerfile=$3 text=$4 tag=$5 marker=$6 buildkit=$7
 organization=$8 project=$9 deployment=\${10}
 export HOME="\${HOME:-/root}" DOCKER_BUILDKIT="$buildkit" BUILDKIT_PROGRESS=plain BUILDX_NO_DEFAULT_ATTESTATIONS=1
 export DOCKER_SCAN_SUGGEST=false DOCKER_CLI_HINTS=false
-( umask 077; cat >"$directory/environment" )
 [ -z "$text" ] || printf '%s' "$text" >"$dockerfile"
+auths=
+while IFS=' ' read -r host address auth && [ -n "$host" ]; do
+  [ "$host" = docker.io ] || grep -qF -- "$host" "$dockerfile" || continue
+  auths="$auths\${auths:+,}\\"$address\\":{\\"auth\\":\\"$auth\\"}"
+done
+if [ -n "$auths" ]; then
+  mkdir -p "$directory/docker"
+  chmod 0700 "$directory/docker"
+  exec 3<>"$directory/docker/held"
+  rm -f "$directory/docker/held"
+  printf '{"auths":{%s}}' "$auths" >&3
+  auths=
+  ln -sf "/proc/$$/fd/3" "$directory/docker/config.json"
+  export DOCKER_CONFIG="$directory/docker"
+fi
+( umask 077; cat >"$directory/environment" )
 set -- --file "$dockerfile" --tag "$tag" --add-host "slipway-build:$marker" \\
   --label "slipway.organization=$organization" --label "slipway.project=$project" \\
   --label "slipway.deployment=$deployment"
@@ -39,7 +62,7 @@ fi
 [ "$buildkit" = 1 ] || set -- "$@" --force-rm
 status=0
 docker build "$@" "$context" || status=$?
-rm -f "$directory/environment"
+rm -rf "$directory/environment" "$directory/docker"
 [ "$status" -eq 0 ] || exit "$status"
 engine --fail "http://engine/images/$tag/json" >"$directory/image.next"
 mv "$directory/image.next" "$directory/image"
@@ -56,6 +79,15 @@ export function buildArguments(request: BuildRequest): string[] {
     ...[names.directory, context, file, text, names.image, names.marker, buildkit ? "1" : "0"],
     ...[ids.organizationId, ids.projectId, ids.deploymentId],
   ];
+}
+
+/** A line for each registry, host, address and credential; an empty one; then the environment as a shell reads it. */
+export function buildInput(registries: readonly RegistryAccess[], environment: Environment): string {
+  const lines = registries.map(({ host, username, secret }) => {
+    const auth = Buffer.from(`${username}:${secret}`).toString("base64");
+    return `${host} ${engineAddress(host)} ${auth}\n`;
+  });
+  return `${lines.join("")}\n${environmentFile(environment)}`;
 }
 
 export interface BuiltImage {
@@ -78,6 +110,10 @@ export function readBuiltImage(text: string): BuiltImage {
   return { imageId: Id, exposed };
 }
 
+/** As engines of all ages say it of an image; a package registry's 401 inside a step is something else. */
+const imageRefused =
+  /pull access denied|no basic auth credentials|insufficient_scope|unauthorized: authentication required|(pulling from host|failed to (authorize|resolve|fetch)\b).*(\b40[13]\b|unauthorized|forbidden)/i;
+
 /** What an unsuccessful build means. `tail` are its last lines, already redacted. */
 export function explainBuild(exitCode: number, tail: readonly string[]): DeployFailure {
   const text = tail.join("\n");
@@ -95,6 +131,14 @@ export function explainBuild(exitCode: number, tail: readonly string[]): DeployF
       "server_not_ready",
       "The server's container engine does not answer.",
       hint,
+      tail,
+    );
+  }
+  if (imageRefused.test(text)) {
+    return new DeployFailure(
+      "image_not_allowed",
+      "A registry does not hand out an image without a credential that it accepts.",
+      "Add one for it with POST /api/registries (its check says whether it holds), then deploy again.",
       tail,
     );
   }

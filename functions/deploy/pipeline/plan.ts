@@ -24,6 +24,8 @@ export interface PlanOptions {
   mounts: boolean;
   /** Digest of the environment, or null without one: a build that read other values is not taken from the cache. */
   environment: string | null;
+  /** Where volumes are mounted: an image of ours runs without being root, and a new volume takes its owner over from there. */
+  volumePaths: readonly string[];
 }
 
 const nodeImage = "node:24-bookworm-slim";
@@ -82,10 +84,17 @@ function generated(lines: readonly string[]): { kind: "generated"; text: string 
 function nodeServer(detected: NodeBuild & { startCommand: string }, options: PlanOptions): string[] {
   return [
     `FROM ${nodeImage}`,
+    ...volumeSteps(options.volumePaths),
     ...nodeSteps(detected, options),
     "ENV HOST=0.0.0.0",
     shell("CMD", detected.startCommand),
   ];
+}
+
+function volumeSteps(paths: readonly string[]): string[] {
+  if (paths.length === 0) return [];
+  const make = 'mkdir -p -- "$@" && chown node:node -- "$@"';
+  return [`RUN ${JSON.stringify(["/bin/sh", "-c", make, "volumes", ...paths])}`];
 }
 
 function nodeSite(

@@ -8,9 +8,8 @@ import { DeployFailure } from "../failure.ts";
 import { cloneUrlOf } from "../git-access.ts";
 import { lastLines } from "../store.ts";
 import type { Story } from "../story-parts.ts";
-import { buildArguments, buildScript, explainBuild, readBuiltImage } from "./build.ts";
+import { buildArguments, buildInput, buildScript, explainBuild, readBuiltImage } from "./build.ts";
 import { detect } from "./detect.ts";
-import { environmentFile } from "./environment.ts";
 import { explainFetch } from "./explain-fetch.ts";
 import { fetchArguments, fetchInput, fetchScript } from "./fetch.ts";
 import { followToLog } from "./follow-to-log.ts";
@@ -19,6 +18,7 @@ import { turnPhase } from "./phases.ts";
 import { type BuildPlan, planBuild } from "./plan.ts";
 import { receiveUpload } from "./receive-upload.ts";
 import { containerPortOf } from "./release.ts";
+import { volumesOf } from "./volumes.ts";
 
 export interface Produced {
   imageId: string;
@@ -89,7 +89,10 @@ async function noteCommit(
   });
 }
 
-async function makePlan({ parts, config, environment }: Story, report: SourceReport): Promise<BuildPlan> {
+async function makePlan(
+  { parts, config, deployment, environment }: Story,
+  report: SourceReport,
+): Promise<BuildPlan> {
   if (!report.rootFound) throw rootNotFound();
   const { buildStrategy: strategy, build: settings } = config;
   const needed = report.inspection.packageJson !== null && strategy !== "static" && strategy !== "dockerfile";
@@ -101,6 +104,7 @@ async function makePlan({ parts, config, environment }: Story, report: SourceRep
     build: settings,
     mounts: report.buildkit,
     environment: values === "{}" ? null : digest,
+    volumePaths: volumesOf(deployment.projectId, config.volumes ?? []).map(({ target }) => target),
   });
 }
 
@@ -114,7 +118,7 @@ async function build(story: Story, report: SourceReport, plan: BuildPlan): Promi
     step: "build",
     script: buildScript,
     args: buildArguments({ names, plan, rootDirectory: config.rootDirectory, buildkit, ids }),
-    stdin: environmentFile(environment),
+    stdin: buildInput(story.registryAccess, environment),
     timeoutMs: limits.buildMs,
   });
   const exit = await followToLog(story, "build", "build");

@@ -25,10 +25,15 @@ export interface Addresses {
 
 export async function addressesOf({ parts, deployment, server }: Story): Promise<Addresses> {
   const [project] = await parts.db
-    .select({ slug: projects.slug, active: projects.activeDeploymentId, deletedAt: projects.deletedAt })
+    .select({
+      slug: projects.slug,
+      active: projects.activeDeploymentId,
+      deletingAt: projects.deletingAt,
+      deletedAt: projects.deletedAt,
+    })
     .from(projects)
     .where(eq(projects.id, deployment.projectId));
-  if (project === undefined || project.deletedAt !== null) {
+  if (project === undefined || project.deletedAt !== null || project.deletingAt !== null) {
     throw new DeployFailure("project_deleted", "The project has been deleted.");
   }
   const attached = await parts.db

@@ -9,6 +9,7 @@ import type { Environment } from "../snapshot.ts";
 import { engineDown, engineFunction, engineMessage } from "./engine-api.ts";
 import { environmentList } from "./environment.ts";
 import type { Names } from "./names.ts";
+import { mountsOf, type Volume } from "./volumes.ts";
 
 export interface ReleaseRequest {
   names: Names;
@@ -20,6 +21,7 @@ export interface ReleaseRequest {
   containerPort: number;
   init: boolean;
   resources: Resources;
+  volumes: readonly Volume[];
   environment: Environment;
   /** Container to stop first, where two must not run at once (`recreate`). */
   stopFirst: string | null;
@@ -103,6 +105,7 @@ function containerOf({
   containerPort,
   init,
   resources,
+  volumes,
   environment,
 }: ReleaseRequest) {
   const port = `${containerPort}/tcp`;
@@ -120,6 +123,7 @@ function containerOf({
       PortBindings: { [port]: [{ HostIp: "127.0.0.1", HostPort: String(hostPort) }] },
       RestartPolicy: { Name: "unless-stopped" },
       LogConfig: { Type: "json-file", Config: { "max-size": "10m", "max-file": "3" } },
+      Mounts: mountsOf(volumes, ids.projectId),
       ...(init ? { Init: true } : {}),
       ...(resources.cpus === undefined ? {} : { NanoCpus: Math.round(resources.cpus * 1e9) }),
       ...(resources.memoryMB === undefined ? {} : { Memory: resources.memoryMB * 1024 * 1024 }),

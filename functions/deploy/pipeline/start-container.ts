@@ -17,6 +17,7 @@ import {
   releaseScript,
   type StartedContainer,
 } from "./release.ts";
+import { volumesOf, writesVolume } from "./volumes.ts";
 
 /** `hostname`: the first address of the project, for the `Host` of the check. */
 export async function startContainer(story: Story, hostname: string): Promise<void> {
@@ -54,6 +55,7 @@ async function release(story: Story, row: DeploymentRow): Promise<StartedContain
       containerPort,
       init: story.config.init === true,
       resources: story.config.resources,
+      volumes: volumesOf(story.deployment.projectId, story.config.volumes ?? []),
       environment: story.environment,
       stopFirst,
     });
@@ -70,8 +72,10 @@ async function release(story: Story, row: DeploymentRow): Promise<StartedContain
 }
 
 /** The old container where two must not run at once; noted first, so that `undo` starts it again. */
-async function containerToStop({ context, parts, config, deployment }: Story): Promise<string | null> {
-  if (config.updateStrategy !== "recreate") return null;
+async function containerToStop(story: Story): Promise<string | null> {
+  const { context, parts, deployment } = story;
+  const why = whyRecreate(story);
+  if (why === null) return null;
   const noted = context.progress["stopped"];
   if (typeof noted === "string") return noted;
   const [project] = await parts.db
@@ -80,9 +84,19 @@ async function containerToStop({ context, parts, config, deployment }: Story): P
     .where(eq(projects.id, deployment.projectId));
   if (project === undefined || project.active === null || project.active === context.id) return null;
   const stopped = containerOf(project.active);
-  const line = "Stopping the container before: the project's update strategy is recreate";
+  const line = `Stopping the container before: ${why}`;
   await context.append([systemLine("release", line)], { stopped });
   return stopped;
+}
+
+/** Why old and new must not run at once, or null (decisions.md section 4). */
+function whyRecreate({ config, deployment }: Story): string | null {
+  if (config.updateStrategy === "recreate") return "the project's update strategy is recreate";
+  if (config.updateStrategy === "rolling") return null;
+  const volumes = volumesOf(deployment.projectId, config.volumes ?? []);
+  return writesVolume(volumes)
+    ? "both would write into the project's volumes (updateStrategy: rolling allows it)"
+    : null;
 }
 
 /** One script asks for this long at most; then it is called again. */

@@ -40,6 +40,7 @@ describe("a verified delivery that deploys nothing is acknowledged with its reas
     const edge = edgeUnderTest(scene.db);
     const off = await seedProject(scene, { autoDeploy: false });
     const other = await seedProject(scene, { branch: "release" });
+    const ofServices = await seedProject(scene, { kind: "compose" });
     const matching = await seedProject(scene);
     await deliver(edge, push(scene));
     const [row] = await rowsOf(scene);
@@ -47,8 +48,10 @@ describe("a verified delivery that deploys nothing is acknowledged with its reas
       expect.arrayContaining([
         { projectId: off, verdict: "skipped", reason: "auto_deploy_off" },
         { projectId: other, verdict: "skipped", reason: "other_branch" },
+        { projectId: ofServices, verdict: "skipped", reason: "services_not_deployable" },
         { projectId: matching, verdict: "deployed", deploymentId: expect.any(String) },
       ]),
     );
+    expect(await deploymentsOf(scene, ofServices)).toEqual([]);
   });
 });

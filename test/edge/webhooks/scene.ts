@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach } from "vitest";
 import type { Database } from "../../../shared/db/database.ts";
 import { deployments, projects, servers, webhookDeliveries } from "../../../shared/db/schema.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
+import type { ProjectKind } from "../../../shared/domain/project.ts";
 import { webhookSecretPlace } from "../../../shared/domain/sealed-place.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../../database.ts";
 import { type edgeUnderTest, testSealer } from "../edge-under-test.ts";
@@ -37,6 +38,7 @@ interface ProjectSeed {
   secret?: string | null;
   branch?: string | null;
   autoDeploy?: boolean;
+  kind?: ProjectKind;
   hookId?: string;
 }
 
@@ -66,7 +68,7 @@ export async function seedProject(
     serverId,
     name: "p",
     slug: id.toLowerCase(),
-    kind: "app",
+    kind: seed.kind ?? "app",
     source: { kind: "git", provider: "git_host", owner, repo },
     repository: repository.toLowerCase(),
     branch: seed.branch === undefined ? "main" : seed.branch,

@@ -89,6 +89,7 @@ export const rings = () => ({
   env: [ringKey()],
   webhook: [ringKey()],
   git: [ringKey()],
+  registry: [ringKey()],
 });
 const ringKey = () => ({ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") });
 

@@ -8,29 +8,7 @@ import { newId } from "../../../shared/domain/identifier.ts";
 import { gitSecretPlace } from "../../../shared/domain/sealed-place.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import { type LabWorld, openLabWorld } from "./lab-world.ts";
-
-/** Looks at every process until `$1` exists; the pattern comes on standard input, so that it never finds itself. */
-const watchScript = `
-IFS= read -r token
-fetching=0 seen=0
-until [ -e "$1" ]; do
-  for process in /proc/[0-9]*; do
-    case $(tr '\\0' ' ' <"$process/cmdline" 2>/dev/null) in *git-remote-http*) fetching=$((fetching + 1)) ;; esac
-    if { tr '\\0' '\\n' <"$process/cmdline"; tr '\\0' '\\n' <"$process/environ"; } 2>/dev/null | found; then seen=$((seen + 1)); fi
-  done
-done
-rm -f "$1"
-echo "$fetching $seen"
-`;
-const found = `found() { while IFS= read -r line; do case $line in *"$token"*) return 0 ;; esac; done; return 1; }\n`;
-
-const searchScript = `
-cat >/dev/shm/pattern
-grep -rlF -f /dev/shm/pattern /var/lib/slipway /tmp /var/tmp /run /root /etc /var/log /home 2>/dev/null
-status=$?
-rm -f /dev/shm/pattern
-[ "$status" -ne 0 ] || exit 0
-`;
+import { filesWith, watchFor } from "./secret-witness.ts";
 
 describeWithLab("a project of a private repository", (lab) => {
   let world: LabWorld;
@@ -90,23 +68,7 @@ describeWithLab("a project of a private repository", (lab) => {
     return made;
   }
 
-  function watch(token: string) {
-    const stop = `/dev/shm/stop-${randomBytes(4).toString("hex")}`;
-    const watching = lab.server.exec(["sh", "-c", `${found}${watchScript}`, "watch", stop], {
-      input: `${token}\n`,
-      deadlineMs: 150_000,
-    });
-    return {
-      end: async () => {
-        await lab.server.exec(["touch", stop]);
-        const [fetching = 0, seen = -1] = (await watching).stdout.trim().split(" ").map(Number);
-        return { fetching, seen };
-      },
-    };
-  }
-
-  const filesWith = async (token: string) =>
-    (await lab.server.exec(["sh", "-c", searchScript], { input: `${token}\n` })).stdout.trim();
+  const watch = (token: string) => watchFor(lab.server, token, "git-remote-http");
 
   it("has witnesses that would see a token", async () => {
     const token = randomBytes(20).toString("hex");
@@ -114,7 +76,7 @@ describeWithLab("a project of a private repository", (lab) => {
     const path = `/tmp/witness-${repo}`;
     await lab.server.exec(["sh", "-c", 'echo "$1" >"$2"; sleep 3', "control", token, path]);
     expect((await witness.end()).seen).toBeGreaterThan(0);
-    expect(await filesWith(token)).toBe(path);
+    expect(await filesWith(lab.server, token)).toBe(path);
     await lab.server.exec(["rm", path]);
   });
 
@@ -134,12 +96,12 @@ describeWithLab("a project of a private repository", (lab) => {
     const witness = watch(token);
     const made = await project(await connection(token));
     const done = await made.deploy();
-    const { fetching, seen } = await witness.end();
+    const { busy, seen } = await witness.end();
     expect(done).toMatchObject({ status: "ready", error: null });
-    expect(fetching).toBeGreaterThan(0);
+    expect(busy).toBeGreaterThan(0);
     expect(seen).toBe(0);
 
-    expect(await filesWith(token)).toBe("");
+    expect(await filesWith(lab.server, token)).toBe("");
     const logs = await world.organization.call("GET", `/api/deployments/${done.id}/logs?limit=200`);
     expect(JSON.stringify(logs.body)).toContain("Fetching");
     expect(JSON.stringify(logs.body)).not.toContain(token);
@@ -179,7 +141,7 @@ git push -q "$1/private/shop.git" main && chown -R admin: "$1"`;
     expect(Number(await accepted())).toBeGreaterThan(Number(before));
     const line = pair.privateKey.split("\n")[2] ?? "";
     expect(line.length).toBeGreaterThan(40);
-    expect(await filesWith(line)).toBe("");
+    expect(await filesWith(lab.server, line)).toBe("");
   });
 
   it("met no bug of ours", () => {

@@ -74,6 +74,35 @@ describe("creating a deployment", () => {
     expect(body.error).toContain("/bootstrap");
   });
 
+  it("is refused for a project of services, whichever way it is asked for, and leaves nothing", async () => {
+    const id = await create();
+    await settle(id, "failed", { commitSha: "c".repeat(40) });
+    await platform.db.update(projects).set({ kind: "compose" }).where(eq(projects.id, projectId));
+    for (const [path, body] of [
+      ["/api/deployments", { projectId }],
+      ["/api/deployments/build/access", { projectId }],
+      [`/api/deployments/${id}/redeploy`, {}],
+      [`/api/deployments/${id}/rollback`, undefined],
+    ] as const) {
+      const refused = await acme.call("POST", path, body);
+      expect([path, refused.status, refused.body]).toMatchObject([
+        path,
+        409,
+        { success: false, code: "services_not_deployable", error: expect.stringContaining("kind app") },
+      ]);
+    }
+    expect(await platform.db.$count(deployments, eq(deployments.projectId, projectId))).toBe(1);
+  });
+
+  it("takes an empty body of type JSON for none, where a body may be left out", async () => {
+    const id = await create();
+    const send = (path: string) => acme.call("POST", path, undefined, { "content-type": "application/json" });
+    expect((await send(`/api/deployments/${id}/pin`)).body.data).toMatchObject({ pinned: true });
+    expect((await send(`/api/deployments/${id}/redeploy`)).status).toBe(202);
+    const needed = await send("/api/deployments");
+    expect([needed.status, needed.body.code]).toEqual([400, "malformed_json"]);
+  });
+
   it("names every wrong field", async () => {
     for (const [change, path] of [
       [{ branch: "-x" }, "body.branch"],

@@ -5,9 +5,10 @@
 import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { createMemoryLimiter } from "../../../edge/adapters/memory-limiter.ts";
+import { createRemovalKind } from "../../../functions/platform/removal/kind.ts";
 import { createPlatform } from "../../../functions/platform/routes.ts";
 import { createSetUpCode } from "../../../functions/platform/set-up-code.ts";
-import { wallClock } from "../../../shared/adapters/clocks.ts";
+import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
 import { createGitHost } from "../../../shared/adapters/git-host-http.ts";
 import { createSealer, type Sealer } from "../../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../../shared/crypto/token.ts";
@@ -19,6 +20,7 @@ import type { Identity } from "../../../shared/domain/principal.ts";
 import { refuseUnsigned } from "../../../shared/http/identity-header.ts";
 import type { ModuleApp } from "../../../shared/http/module-app.ts";
 import { createFeed } from "../../../shared/operations/follow.ts";
+import { createRunner, type Runner } from "../../../shared/operations/runner.ts";
 import type { GitHost } from "../../../shared/ports/git-host.ts";
 import type { Shell, ShellCommand, ShellResult, ShellTarget } from "../../../shared/ports/shell.ts";
 import type { ProxyParts } from "../../../shared/proxy/apply.ts";
@@ -58,6 +60,8 @@ export interface TestPlatform {
   proxy: ProxyParts;
   listener: Listener;
   organization(): Promise<Organization>;
+  /** A process that removes projects; more than one may run. */
+  startRunner(): Runner;
   close(): Promise<void>;
 }
 
@@ -69,7 +73,13 @@ export async function openTestPlatform(
   const shell = scriptedShell();
   const proxy = { db, shell: options.shell ?? shell.port, baseDomain: "apps.test" };
   const ring = () => [{ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") }];
-  const sealer = createSealer({ server: ring(), env: ring(), webhook: ring(), git: ring() });
+  const sealer = createSealer({
+    server: ring(),
+    env: ring(),
+    webhook: ring(),
+    git: ring(),
+    registry: ring(),
+  });
   const feed = createFeed({ db, listener, clock: wallClock, log: silentLog });
   const app = createPlatform({
     ...proxy,
@@ -85,6 +95,7 @@ export async function openTestPlatform(
     feed,
     exposeMetrics: async () => "",
   });
+  const runners: Runner[] = [];
   return {
     db,
     app,
@@ -93,7 +104,16 @@ export async function openTestPlatform(
     proxy: { ...proxy, sealer },
     listener,
     organization: () => makeOrganization(db, app),
+    startRunner: () => {
+      const kinds = [createRemovalKind({ ...proxy, sealer, clock: wallClock, log: silentLog })];
+      const work = { db, listener, kinds, owner: "test", concurrency: 4 };
+      const runner = createRunner({ ...work, clock: monotonicClock, log: silentLog });
+      runners.push(runner);
+      runner.start();
+      return runner;
+    },
     close: async () => {
+      await Promise.all(runners.map((runner) => runner.stop()));
       feed.close();
       await close();
     },
@@ -116,7 +136,7 @@ async function addMember(db: Database, organizationId: string, role: Role): Prom
   return userId;
 }
 
-async function makeIdentity(
+export async function makeIdentity(
   db: Database,
   organizationId: string,
   userId: string,
@@ -140,7 +160,7 @@ async function makeIdentity(
   };
 }
 
-function caller(app: ModuleApp, identity: Identity): Caller {
+export function caller(app: ModuleApp, identity: Identity): Caller {
   return async (method, path, body) => {
     const headers = { "content-type": "application/json" };
     const init = body === undefined ? { method } : { method, headers, body: JSON.stringify(body) };

@@ -88,7 +88,11 @@ describe("creating a project", () => {
       [{ build: { startCommand: "a\nb" } }, "body.build.startCommand"],
       [{ healthCheck: { path: "health" } }, "body.healthCheck.path"],
       [{ rollbackWindow: 51 }, "body.rollbackWindow"],
-      [{ volumes: [] }, "body.volumes"],
+      [{ volumes: ["/etc:/etc"] }, "body.volumes.0"],
+      [{ volumes: ["data:/a/../b"] }, "body.volumes.0"],
+      [{ kind: "webmail" }, "body.kind"],
+      [{ kind: "compose", volumes: ["data:/data"] }, "body.volumes"],
+      [{ requireApproval: true }, "body.requireApproval"],
     ];
     for (const [change, path] of cases) {
       const wanted = { name: "x", serverId, source, ...change };

@@ -16,7 +16,13 @@ const node = (change: Partial<Extract<Detected, { kind: "node" }>> = {}): Detect
   ...change,
 });
 const text = (detected: Detected, options: Partial<Parameters<typeof planBuild>[1]> = {}) => {
-  const plan = planBuild(detected, { build: {}, mounts: true, environment: "abc123", ...options });
+  const plan = planBuild(detected, {
+    build: {},
+    mounts: true,
+    environment: "abc123",
+    volumePaths: [],
+    ...options,
+  });
   return plan.dockerfile.kind === "generated" ? plan.dockerfile.text.trimEnd().split("\n") : [];
 };
 
@@ -25,7 +31,7 @@ describe("the build plan", () => {
     expect(
       planBuild(
         { kind: "dockerfile", dockerfile: "Dockerfile" },
-        { build: {}, mounts: true, environment: null },
+        { build: {}, mounts: true, environment: null, volumePaths: [] },
       ),
     ).toEqual({
       title: "Dockerfile of the repository",
@@ -92,13 +98,23 @@ describe("the build plan", () => {
       "ENTRYPOINT []",
     ]);
     expect(lines.at(-1)).toContain("/index.html");
-    expect(planBuild(detected, { build: { port: 9_000 }, mounts: true, environment: null }).port).toBe(9_000);
+    expect(
+      planBuild(detected, { build: { port: 9_000 }, mounts: true, environment: null, volumePaths: [] }).port,
+    ).toBe(9_000);
+  });
+
+  it("makes the folders of volumes in an image that runs without being root", () => {
+    const lines = text(node(), { volumePaths: ["/data", "/var/lib/x"] });
+    expect(lines[1]).toBe(
+      'RUN ["/bin/sh","-c","mkdir -p -- \\"$@\\" && chown node:node -- \\"$@\\"","volumes","/data","/var/lib/x"]',
+    );
+    expect(text(node())[1]).not.toContain("volumes");
   });
 
   it("of plain files sends only their directory to the builder", () => {
     const plan = planBuild(
       { kind: "static", directory: "public" },
-      { build: {}, mounts: true, environment: null },
+      { build: {}, mounts: true, environment: null, volumePaths: [] },
     );
     expect(plan).toMatchObject({ context: "public", port: 8_080, init: true });
   });
