@@ -6,6 +6,7 @@ import { fails, shellContract } from "../../contract/shell.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import type { LabServer } from "../../lab/server.ts";
 import { labTarget } from "./lab-target.ts";
+import { soakShell } from "./soak-shell.ts";
 import { startTcpRelay, type TcpRelay } from "./tcp-relay.ts";
 
 const deadlineMs = 20_000;
@@ -182,6 +183,10 @@ describeWithLab("remote execution over ssh2", (lab) => {
         many.map((_, index) => index),
       );
       expect(shell.counts()).toEqual({ connections: 1, channels: 0 });
+    });
+
+    it("is as it was after five hundred commands of every sort", async () => {
+      expect(await soakShell(server, labTarget(server), { commands: 500, width: 12, seed: 7 })).toBe(500);
     });
 
     it("presents the key that is pinned, whichever it is", async () => {
