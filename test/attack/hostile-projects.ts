@@ -28,9 +28,11 @@ export async function liveWith(
   { mark, text }: HostileString,
 ): Promise<string[]> {
   const { call, settled } = platform;
-  await git.createRepository(owner, mark);
-  const source = { kind: "git", owner, repo: mark, branch: "main", cloneUrl: git.url(owner, mark) };
-  const plain = { name: mark, serverId, source, build: { port: 3000 }, healthCheck: { path: "/" } };
+  // Without the mark, which is looked for in arguments.
+  const repo = `r${mark.replace(/\D/g, "")}`;
+  await git.createRepository(owner, repo);
+  const source = { kind: "git", owner, repo, branch: "main", cloneUrl: git.url(owner, repo) };
+  const plain = { name: repo, serverId, source, build: { port: 3000 }, healthCheck: { path: "/" } };
   const made = await call("POST", "/api/projects", plain);
   expect([made.status, made.text]).toEqual([201, made.text]);
   const { id } = made.body.data;
@@ -52,7 +54,7 @@ export async function liveWith(
   const folder = taken.includes("rootDirectory") ? `${text.replace(/\/+/g, "/").replace(/\/$/, "")}/` : "";
   const files = { [quoted(`${folder}Dockerfile`)]: dockerfile, [quoted(`${folder}app.js`)]: app };
   const commit = { branch, files, message: text.replaceAll("\0", "") };
-  const after = await git.commit(owner, mark, commit);
+  const after = await git.commit(owner, repo, commit);
 
   const env = Object.fromEntries(values.map((value, index) => [`VALUE_${index}`, value]));
   expect((await call("PUT", `${path}/env`, { set: env })).status).toBe(200);
@@ -62,7 +64,7 @@ export async function liveWith(
 
   const hook = await call("POST", `${path}/link`);
   const { webhookUrl, webhookSecret: secret } = hook.body.data;
-  const push = { owner, repo: mark, branch, before: "0".repeat(40), after, message: text };
+  const push = { owner, repo, branch, before: "0".repeat(40), after, message: text };
   const url = platform.url + new URL(webhookUrl).pathname + new URL(webhookUrl).search;
   const told = await sendSignedPush({ ...push, webhookUrl: url, secret });
   expect(told.status).toBe(200);
