@@ -35,6 +35,11 @@ export function createFileBlobStore(folder: string, now: () => number = Date.now
         false,
       );
     },
+    async bytes(digest) {
+      const found = await unlessAbsent(stat(pathOf(digest)), null);
+      if (found === null) throw new BlobMissing(digest);
+      return found.size;
+    },
     read: (digest) => readChunks(pathOf(digest), digest),
     async sweep(wanted, graceMs) {
       const old = await namesOlderThan(folder, now() - graceMs);

@@ -1,6 +1,8 @@
 /**
- * The shell port on ssh2: two lanes a server, one for short commands and one for long streams, so that a build log never stands in the
- * way of a probe. This file only says what a command becomes; connections, lanes and running commands are next to it.
+ * The shell port on ssh2: three lanes a server, for short commands, for long streams and for what is large on its way there, each a
+ * connection that is opened when it is needed. A build log never stands in the way of a probe; neither does an upload, which keeps two
+ * megabytes in front of everything else on its connection. This file only says what a command becomes; connections, lanes and running
+ * commands are next to it. Rejected: uploads on the lane of streams, whose channels followed logs may hold for days.
  */
 import { randomBytes } from "node:crypto";
 import {
@@ -15,7 +17,7 @@ import {
 } from "../ports/shell.ts";
 import { startDeadline } from "../shell/deadline.ts";
 import { commandLine } from "../shell/quote.ts";
-import { receiveFile, renameReceived } from "../shell/scripts/upload.ts";
+import { receiveFile } from "../shell/scripts/upload.ts";
 import { watched } from "../shell/scripts/watched.ts";
 import { connect, type OpenSocket, probeHostKey } from "./ssh2-connection.ts";
 import { collect, follow } from "./ssh2-execution.ts";
@@ -40,7 +42,8 @@ export interface Ssh2ShellOptions {
   random?: () => number;
 }
 
-type LaneKind = "short" | "long";
+const laneKinds = ["short", "long", "bulk"] as const;
+type LaneKind = (typeof laneKinds)[number];
 
 export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
   const lanes = new Map<string, Ssh2Lane>();
@@ -80,8 +83,9 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
     target: ShellTarget,
     command: ShellCommand,
     signal: AbortSignal,
+    kind: LaneKind,
   ): Promise<ShellResult> => {
-    const lane = laneOf(target.serverId, "short");
+    const lane = laneOf(target.serverId, kind);
     const line = lineFor(target, command, command.stdin === undefined ? "no input" : "input");
     const running = await lane.start(target, line, signal, (channel) => ({
       result: collect(channel, command, signal),
@@ -89,10 +93,10 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
     return await running.result;
   };
 
-  const run = async (target: ShellTarget, command: ShellCommand): Promise<ShellResult> => {
+  const runOn = async (kind: LaneKind, target: ShellTarget, command: ShellCommand): Promise<ShellResult> => {
     const deadline = startDeadline(command.deadlineMs, command.signal);
     try {
-      const result = await collected(target, command, deadline.signal);
+      const result = await collected(target, command, deadline.signal, kind);
       if (needsSudo(target, command) && result.code !== 0 && result.stderr.startsWith("sudo: ")) {
         await refuseWithoutSudo(target, deadline.signal);
       }
@@ -105,7 +109,7 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
   /** A command may itself fail with a line that looks like sudo's, so sudo is asked again before it is blamed. */
   const refuseWithoutSudo = async (target: ShellTarget, signal: AbortSignal): Promise<void> => {
     const probe: ShellCommand = { argv: ["true"], asRoot: true, deadlineMs: 0 };
-    const { code } = await collected(target, probe, signal);
+    const { code } = await collected(target, probe, signal, "short");
     if (code !== 0) {
       throw new ShellFailure(
         "sudo",
@@ -131,9 +135,9 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
   };
 
   return {
-    run,
+    run: (target, command) => runOn("short", target, command),
     stream,
-    upload: (target, file) => upload(run, target, file),
+    upload: (target, file) => upload((...call) => runOn(laneFor(file), ...call), target, file),
     probeHostKey: async ({ host, port, deadlineMs }): Promise<HostKey> => {
       const deadline = startDeadline(deadlineMs);
       try {
@@ -146,7 +150,7 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
       }
     },
     forget: (serverId) => {
-      for (const kind of ["short", "long"] as const) {
+      for (const kind of laneKinds) {
         const lane = lanes.get(`${kind} ${serverId}`);
         lanes.delete(`${kind} ${serverId}`);
         lane?.close();
@@ -165,6 +169,11 @@ export function createSsh2Shell(options: Ssh2ShellOptions = {}): Shell {
       lanes.clear();
     },
   };
+}
+
+/** What fits into two packets is as short as any command. */
+function laneFor(file: ShellUpload): LaneKind {
+  return inputOf(file).bytes <= 65_536 ? "short" : "bulk";
 }
 
 /** A stream ends on the server when nobody listens any more. With an input of its own, the end of that input is the sign. */
@@ -188,47 +197,33 @@ function lineFor(target: ShellTarget, command: ShellCommand, input: "input" | "n
   });
 }
 
-/**
- * One round trip when the length is known: the far side counts before it renames, because a cut connection looks like an end of input.
- * A stream of unknown length is received first and renamed by a second command that carries the count.
- */
+/** One round trip: the far side counts before it renames, because a cut connection looks like an end of input. */
 async function upload(run: Shell["run"], target: ShellTarget, file: ShellUpload): Promise<void> {
   if (!Number.isInteger(file.mode) || file.mode < 0 || file.mode > 0o7777) {
     throw new RangeError("A file mode is four octal digits.");
   }
-  const startedMs = performance.now();
+  const { bytes, stdin } = inputOf(file);
   const temporary = `${file.path}.slipway-${randomBytes(6).toString("hex")}`;
   const mode = file.mode.toString(8).padStart(4, "0");
-  const command = (script: string, ...args: string[]): ShellCommand => ({
-    argv: ["sh", "-c", script, "slipway-upload", file.path, temporary, mode, ...args],
+  const result = await run(target, {
+    argv: ["sh", "-c", receiveFile, "slipway-upload", file.path, temporary, mode, String(bytes)],
+    stdin,
     asRoot: file.asRoot ?? false,
-    deadlineMs: file.deadlineMs - (performance.now() - startedMs),
+    deadlineMs: file.deadlineMs,
     ...(file.signal === undefined ? {} : { signal: file.signal }),
   });
-  if (typeof file.content === "string" || file.content instanceof Uint8Array) {
-    const content = Buffer.from(file.content);
-    expectWritten(
-      file,
-      await run(target, { ...command(receiveFile, String(content.length)), stdin: content }),
-    );
-    return;
-  }
-  let sent = 0;
-  const counted = async function* (source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of source) {
-      sent += chunk.length;
-      yield chunk;
-    }
-  };
-  expectWritten(file, await run(target, { ...command(receiveFile, ""), stdin: counted(file.content) }));
-  expectWritten(file, await run(target, command(renameReceived, String(sent))));
-}
-
-function expectWritten(file: ShellUpload, result: ShellResult): void {
   if (result.code !== 0) {
     const told = result.stderr.trim().slice(0, 500);
     throw new Error(
       `A file could not be written on the server (${file.path}): ${told === "" ? `exit ${result.code}` : told}`,
     );
   }
+}
+
+function inputOf({ content }: ShellUpload): { bytes: number; stdin: Uint8Array | AsyncIterable<Uint8Array> } {
+  if (typeof content === "string" || content instanceof Uint8Array) {
+    const stdin = Buffer.from(content);
+    return { bytes: stdin.length, stdin };
+  }
+  return { bytes: content.bytes, stdin: content.chunks };
 }

@@ -7,6 +7,8 @@ export interface BlobStore {
   put(content: AsyncIterable<Uint8Array>): Promise<StoredBlob>;
   /** Whether it is there. Where it is, a sweep leaves it alone for its grace time from now on. */
   keep(digest: string): Promise<boolean>;
+  /** Its length. Throws `BlobMissing`. */
+  bytes(digest: string): Promise<number>;
   /** In chunks, memory flat. Throws `BlobMissing`. */
   read(digest: string): AsyncIterable<Uint8Array>;
   /** Removes what `wanted` does not name and nobody put or kept within `graceMs`. Answers how many went. */

@@ -65,7 +65,7 @@ export interface Shell {
   stream(target: ShellTarget, command: ShellCommand): AsyncGenerator<Uint8Array, ShellStreamEnd, undefined>;
   /**
    * Writes a file atomically (temporary name beside it, 0600 from the start, then rename) with `mode`; makes parent
-   * directories 0700. What a cut connection left incomplete never takes the name.
+   * directories 0700. What a cut connection left incomplete never takes the name. Large content does not delay `run`.
    */
   upload(target: ShellTarget, file: ShellUpload): Promise<void>;
   /** The host key that an address presents, without offering any credential. */
@@ -79,7 +79,8 @@ export interface Shell {
 
 export interface ShellUpload {
   path: string;
-  content: string | Uint8Array | AsyncIterable<Uint8Array>;
+  /** Of a stream the length is known before: what was cut off looks like an end to the server, which counts. */
+  content: string | Uint8Array | { bytes: number; chunks: AsyncIterable<Uint8Array> };
   mode: number;
   asRoot?: boolean;
   deadlineMs: number;

@@ -3,19 +3,27 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createRouteTable } from "../../edge/router/match-route.ts";
 import { allRoutes } from "../../shared/contract/all-routes.ts";
 import type { Route } from "../../shared/contract/route.ts";
-import { expandPermissions, isPermission, permissionTags } from "../../shared/domain/permission.ts";
+import {
+  expandPermissions,
+  isPermission,
+  permissionsOfRole,
+  permissionTags,
+} from "../../shared/domain/permission.ts";
 import { seedToken } from "../edge/edge-under-test.ts";
 import { pathOf, sampleOf, takesBody } from "./samples.ts";
-import { type Belongings, openWholeApi, seedBelongings } from "./whole-api.ts";
+import { type Belongings, openWholeApi, seedBelongings, seedMember } from "./whole-api.ts";
 
 let api: Awaited<ReturnType<typeof openWholeApi>>;
 let owner: { organizationId: string; userId: string };
 let token: string;
+let viewer: string;
 let has: Belongings;
 
 beforeAll(async () => {
   api = await openWholeApi();
   ({ owner, token, belongings: has } = await seedBelongings(api));
+  const userId = await seedMember(api.db, owner.organizationId, "viewer");
+  viewer = (await seedToken(api.db, { organizationId: owner.organizationId, userId })).token;
 });
 afterAll(() => api.close());
 
@@ -53,6 +61,14 @@ describe.each(named(guarded))("%s", (_name, route) => {
     const answer = await call(route, lacking.token);
     expect(answer.status).toBe(403);
     expect(await answer.json()).toMatchObject({ code: "forbidden" });
+  });
+
+  test("as a viewer is 403, unless its tag is for reading or for every member", async () => {
+    const needed = route.policy.permission;
+    if (!isPermission(needed)) return;
+    const answer = await call(route, viewer);
+    const code = answer.status === 403 ? ((await answer.json()) as { code: string }).code : "";
+    expect(code === "forbidden").toBe(!permissionsOfRole("viewer").has(needed));
   });
 
   test("promises the answers that every route has", () => {

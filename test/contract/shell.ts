@@ -170,7 +170,7 @@ export function shellContract(name: string, open: () => Promise<OpenedShell>): v
       for (const [target, body, mode] of [
         [root, "first", 0o600],
         [root, content, 0o644],
-        [admin, pieces(), 0o751],
+        [admin, { bytes: content.length, chunks: pieces() }, 0o751],
       ] as const) {
         await shell.upload(target, { path, content: body, mode, asRoot: true, deadlineMs });
         const shown = await shell.run(root, { argv: ["stat", "-c", "%a", path], deadlineMs });

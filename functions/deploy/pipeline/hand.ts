@@ -50,7 +50,8 @@ export interface UnitCall {
 
 export interface UploadCall {
   path: string;
-  content: () => AsyncIterable<Uint8Array>;
+  bytes: number;
+  chunks: () => AsyncIterable<Uint8Array>;
   mode: number;
   deadlineMs: number;
 }
@@ -62,7 +63,7 @@ export interface Hand {
   step(call: ScriptCall): Promise<ShellResult>;
   /** A question without an effect. */
   look(call: ScriptCall): Promise<ShellResult>;
-  /** Writes a file, whole or not at all; `content` is asked for again with each try. */
+  /** Writes a file, whole or not at all; `chunks` is asked for again with each try. */
   upload(file: UploadCall): Promise<void>;
   /** Starts a detached step unless it was started before. */
   start(unit: UnitCall): Promise<void>;
@@ -92,8 +93,11 @@ export function createHand(options: HandOptions): Hand {
         const argv = [bash ? "bash" : "sh", "-c", script, "slipway-look", ...args] as const;
         return shell.run(target, { argv: [...argv], asRoot: true, deadlineMs, signal, ...input });
       }),
-    upload: ({ content, ...file }) =>
-      persist(() => shell.upload(target, { ...file, content: content(), asRoot: true, signal })),
+    upload: ({ bytes, chunks, ...file }) =>
+      persist(() => {
+        const content = { bytes, chunks: chunks() };
+        return shell.upload(target, { ...file, content, asRoot: true, signal });
+      }),
     start: async ({ step, script, args, stdin, timeoutMs }) => {
       await persist(() =>
         startUnit(shell, target, {

@@ -62,7 +62,8 @@ async function send({ parts, names, hand }: Story, digest: string): Promise<void
   try {
     await hand.upload({
       path: `${names.directory}/upload.tar.gz`,
-      content: () => parts.uploads.read(digest),
+      bytes: await parts.uploads.bytes(digest),
+      chunks: () => parts.uploads.read(digest),
       mode: 0o600,
       deadlineMs: limits.fetchMs,
     });

@@ -15,7 +15,7 @@ mkdir -p -- "$1/$2" || exit 1
 base=$1/$2/$3
 [ ! -e "$base.started" ] || { echo already; exit 0; }
 trap 'rm -f -- "$base.job.$$" "$base.stdin.$$"' EXIT
-trap 'exit 1' HUP INT TERM
+trap 'exit 1' HUP INT TERM PIPE
 lines=0
 while [ "$lines" -lt "$5" ]; do
   IFS= read -r line || { echo "the job was cut short" >&2; exit 1; }

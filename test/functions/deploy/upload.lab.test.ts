@@ -1,9 +1,6 @@
-import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
+import { archiveOf } from "../archive-of.ts";
 import { type LabWorld, openLabWorld, throughProxy } from "./lab-world.ts";
 import { type Files, nodeApp } from "./sample-apps.ts";
 
@@ -36,7 +33,7 @@ describeWithLab("an uploaded folder on a real server", (lab) => {
     const sent = await call(
       "PUT",
       `/api/deployments/upload-sessions/${uploadSessionId}/content`,
-      await packed(files),
+      await archiveOf(files),
     );
     expect([sent.status, sent.body]).toMatchObject([200, { data: { uploadSessionId } }]);
     const started = await call("POST", "/api/deployments/build/access", { projectId, uploadSessionId });
@@ -92,14 +89,3 @@ describeWithLab("an uploaded folder on a real server", (lab) => {
     expect(found.stdout.trim()).toBe("");
   });
 });
-
-async function packed(files: Files): Promise<Buffer> {
-  const folder = await mkdtemp(join(tmpdir(), "slipway-lab-upload-"));
-  for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), text);
-  }
-  const archive = execFileSync("tar", ["-czf", "-", "-C", folder, "."]);
-  await rm(folder, { recursive: true });
-  return archive;
-}

@@ -6,9 +6,14 @@ import { fails, shellContract } from "../../contract/shell.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import type { LabServer } from "../../lab/server.ts";
 import { labTarget } from "./lab-target.ts";
+import { soakShell } from "./soak-shell.ts";
 import { startTcpRelay, type TcpRelay } from "./tcp-relay.ts";
 
 const deadlineMs = 20_000;
+
+async function* endless(): AsyncGenerator<Uint8Array> {
+  for (;;) yield Buffer.alloc(65_536);
+}
 
 describeWithLab("remote execution over ssh2", (lab) => {
   shellContract("ssh2", async () => ({
@@ -116,10 +121,41 @@ describeWithLab("remote execution over ssh2", (lab) => {
       };
       await fails(
         "connection_lost",
-        shell.upload(target, { path, content: half(), mode: 0o600, deadlineMs }),
+        shell.upload(target, {
+          path,
+          content: { bytes: 200_000, chunks: half() },
+          mode: 0o600,
+          deadlineMs,
+        }),
       );
       expect((await shell.run(target, { argv: ["cat", path], deadlineMs })).stdout).toBe("old");
-      await shell.run(target, { argv: ["sh", "-c", 'rm -f "$1"*', "sh", path], deadlineMs });
+      const list = { argv: ["sh", "-c", 'ls "$1"*', "sh", path] as const, deadlineMs };
+      await expect
+        .poll(async () => (await shell.run(target, list)).stdout, { timeout: 5_000 })
+        .toBe(`${path}\n`);
+      await shell.run(target, { argv: ["rm", "-f", path], deadlineMs });
+    });
+
+    it("holds a large upload alone: a command runs while the upload's wire is full", async () => {
+      const { shell, relay, target } = await open();
+      const path = `/tmp/large-${relay.port}`;
+      const ended = new AbortController();
+      const upload = shell.upload(target, {
+        path,
+        content: { bytes: 50_000_000, chunks: endless() },
+        mode: 0o600,
+        deadlineMs,
+        signal: ended.signal,
+      });
+      const refused = fails("aborted", upload);
+      const begun = () => lab.server.exec(["sh", "-c", 'ls "$1".slipway-*', "sh", path]);
+      await expect.poll(async () => (await begun()).code, { timeout: 5_000 }).toBe(0);
+      relay.freeze();
+      expect((await shell.run(target, { argv: ["echo", "here"], deadlineMs })).stdout).toBe("here\n");
+      ended.abort();
+      await refused;
+      relay.cut();
+      await expect.poll(async () => (await begun()).code, { timeout: 5_000 }).not.toBe(0);
     });
   });
 
@@ -147,6 +183,10 @@ describeWithLab("remote execution over ssh2", (lab) => {
         many.map((_, index) => index),
       );
       expect(shell.counts()).toEqual({ connections: 1, channels: 0 });
+    });
+
+    it("is as it was after five hundred commands of every sort", async () => {
+      expect(await soakShell(server, labTarget(server), { commands: 500, width: 12, seed: 7 })).toBe(500);
     });
 
     it("presents the key that is pinned, whichever it is", async () => {
