@@ -38,6 +38,8 @@ export const limits = {
   /** The edge remembers who a token is for this long; functions ask the database each time. */
   credentialCacheMs: 30_000,
   credentialCacheEntries: 10_000,
+  /** Requests that share the question whether their tokens still hold. */
+  admittedAtOnce: 100,
   /** The last use of a token is written at most this often. */
   lastUsedMs: 60_000,
   /** The database has this long to answer the question of readiness. */
