@@ -84,7 +84,7 @@ function serve(options: EdgeOptions) {
     [system.health, answerHealth],
     [system.ready, () => answerReady(options)],
     [system.version, () => answerVersion(options)],
-    [receiveWebhook, (c) => receiveDelivery(c, options)],
+    [receiveWebhook, receiveDelivery(options)],
   ]);
   return async (c: Context<EdgeEnv>): Promise<Response> => {
     const { route } = c.get("matched");

@@ -36,14 +36,17 @@ export async function forward(
   const identity =
     c.get("identity") ?? nobody({ sourceIp: c.get("sourceIp"), requestId: c.get("requestId") });
   const request = forwardedRequest(c, AbortSignal.any([c.req.raw.signal, over.signal]));
-  const answer = options.forwarder.forward(module, request, identity).catch((cause: unknown) => {
-    if (cause instanceof Refusal) throw cause;
-    const refused = c.get("streamed")?.refused();
-    if (refused !== undefined) throw refused;
-    throw new Refusal("upstream", "module_unreachable", "This part of the platform does not answer.", {
-      cause,
+  const given = options.forwarder.forward(module, request, identity);
+  const answer = given
+    .then((each) => passOn(each, c, options.log))
+    .catch((cause: unknown) => {
+      if (cause instanceof Refusal) throw cause;
+      const refused = c.get("streamed")?.refused();
+      if (refused !== undefined) throw refused;
+      throw new Refusal("upstream", "module_unreachable", "This part of the platform does not answer.", {
+        cause,
+      });
     });
-  });
   const waitMs = c.get("streamed") === undefined ? limits.forwardMs : limits.forwardMs + limits.uploadMs;
   const tooLate = options.clock.sleep(waitMs, answered.signal).then(() => {
     throw new Refusal("upstream", "module_timeout", "This part of the platform did not answer in time.");
@@ -52,7 +55,7 @@ export async function forward(
   answer.catch(() => undefined);
   tooLate.catch(() => undefined);
   try {
-    return passOn(await Promise.race([answer, tooLate]), c, options.log);
+    return await Promise.race([answer, tooLate]);
   } catch (error) {
     over.abort(error);
     throw error;
@@ -75,15 +78,24 @@ function forwardedRequest(c: Context<EdgeEnv>, signal: AbortSignal): Request {
   return new Request(url, init as RequestInit);
 }
 
-function passOn(answer: Response, c: Context<EdgeEnv>, log: Log): Response {
+async function passOn(answer: Response, c: Context<EdgeEnv>, log: Log): Promise<Response> {
   const headers = new Headers();
   for (const [name, value] of answer.headers) if (!keptBack.test(name)) headers.append(name, value);
   const { status } = answer;
+  if (isSmall(answer, c))
+    return new Response(new Uint8Array(await answer.arrayBuffer()), { status, headers });
   if (answer.body === null || c.req.method !== "HEAD") {
     return new Response(unbroken(answer.body, c, log), { status, headers });
   }
   inBackground(c, log, "the body behind a HEAD could not be let go", answer.body.cancel());
   return new Response(null, { status, headers });
+}
+
+/** JSON of a route that does not stream has a bound of its own, and goes out in one piece at half the cost. */
+function isSmall({ headers, status }: Response, c: Context<EdgeEnv>): boolean {
+  if (c.req.method === "HEAD" || [204, 304].includes(status)) return false;
+  if (c.get("matched").route.policy.stream === true) return false;
+  return headers.get("content-type")?.startsWith("application/json") === true;
 }
 
 /** Node's server would write the message of the error into the body and end it as if it were whole. */

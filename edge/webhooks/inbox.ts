@@ -6,6 +6,7 @@
 import { limits } from "../../shared/domain/limits.ts";
 import type {
   Claim,
+  DeliveryPlan,
   LinkedProject,
   SettledDelivery,
   Trust,
@@ -26,20 +27,38 @@ export type Received =
 export async function receive(
   options: InboxOptions,
   delivery: VerifiedDelivery,
-  trust: Trust,
-  read: { repository: string | null; payload: unknown },
+  payload: unknown,
+  projects: readonly LinkedProject[],
 ): Promise<Received> {
-  const projects =
-    read.repository === null ? [] : await options.store.inbox.linkedProjects(read.repository, trust);
   const organizationIds = [...new Set(projects.map((project) => project.organizationId))].sort();
   const rows = organizationIds.length === 0 ? [null] : organizationIds;
-  const claims = await options.store.inbox.claim(delivery, rows);
+  const ignored = ignoredBy(rows, delivery, payload, projects);
+  const claims = await options.store.inbox.claim(delivery, rows, ignored);
   if (claims.length === 0) return { result: "duplicate" };
   const results = await Promise.all(
-    claims.map((claim) => handle(options, claim, delivery, read.payload, of(claim, projects))),
+    claims.map((claim) =>
+      ignored.has(claim.organizationId)
+        ? "ignored"
+        : handle(options, claim, delivery, payload, of(claim, projects)),
+    ),
   );
   if (results.includes("failed")) return { result: "failed" };
   return { result: "settled", status: results.includes("done") ? "done" : "ignored" };
+}
+
+/** Organizations for which nothing follows: most of what comes, and not worth a second write. */
+function ignoredBy(
+  rows: readonly (string | null)[],
+  { event }: VerifiedDelivery,
+  payload: unknown,
+  projects: readonly LinkedProject[],
+): Map<string | null, DeliveryPlan> {
+  const ignored = new Map<string | null, DeliveryPlan>();
+  for (const organizationId of rows) {
+    const plan = planDelivery(event, payload, of({ organizationId }, projects));
+    if (plan.outcomes.every(({ verdict }) => verdict === "skipped")) ignored.set(organizationId, plan);
+  }
+  return ignored;
 }
 
 /** Takes up deliveries that failed or whose owner went away; the composition root calls it every 30 seconds. */
@@ -90,8 +109,8 @@ async function handle(
   }
 }
 
-function of(claim: Claim, projects: readonly LinkedProject[]): LinkedProject[] {
-  return projects.filter((project) => project.organizationId === claim.organizationId);
+function of({ organizationId }: Pick<Claim, "organizationId">, projects: readonly LinkedProject[]) {
+  return projects.filter((project) => project.organizationId === organizationId);
 }
 
 /** The deployment is committed: without the nudge it only starts a little later. */

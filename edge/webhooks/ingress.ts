@@ -4,40 +4,39 @@
  */
 import type { Context } from "hono";
 import { Refusal } from "../../shared/domain/refusal.ts";
+import { createOpenedSecrets } from "../adapters/opened-secrets.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
 import { type Received, receive } from "./inbox.ts";
 import { providerOf, unknownProvider } from "./providers.ts";
 import { resolveTrust } from "./resolve-secret.ts";
 import { readDelivery, readHeaders } from "./signature.ts";
 
-export async function receiveDelivery(c: Context<EdgeEnv>, given: EdgeOptions): Promise<Response> {
-  // Whatever is said about this delivery further down is said under the id of its request.
-  const options = { ...given, log: given.log.child({ requestId: c.get("requestId") }) };
-  const name = c.get("matched").params["provider"] ?? "";
-  const provider = providerOf(name);
-  if (provider === null) return unknownProvider(name);
+export function receiveDelivery(given: EdgeOptions): (c: Context<EdgeEnv>) => Promise<Response> {
+  const opened = createOpenedSecrets(given.sealer);
+  return async (c) => {
+    // Whatever is said about this delivery further down is said under the id of its request.
+    const options = { ...given, log: given.log.child({ requestId: c.get("requestId") }) };
+    const name = c.get("matched").params["provider"] ?? "";
+    const provider = providerOf(name);
+    if (provider === null) return unknownProvider(name);
 
-  const body = new Uint8Array(await c.req.raw.arrayBuffer());
-  const headers = await readHeaders(c.req.raw.headers, body);
-  const read = readDelivery(body);
-  const trust = await orUnavailable(
-    resolveTrust(options, {
-      repository: read.repository,
-      hookId: c.req.query("hook")?.slice(0, 64) ?? null,
-      signature: headers.signature,
-      body,
-    }),
-  );
-  if (trust === null) {
-    options.counters?.count(401, c.get("sourceIp"));
-    throw new Refusal("unauthenticated", "invalid_signature", "No secret known here made this signature.");
-  }
-  if (read.payload === undefined)
-    throw new Refusal("validation", "malformed_json", "The body is not valid JSON.");
+    const body = new Uint8Array(await c.req.raw.arrayBuffer());
+    const headers = await readHeaders(c.req.raw.headers, body);
+    const { repository, payload } = readDelivery(body);
+    const hookId = c.req.query("hook")?.slice(0, 64) ?? null;
+    const signed = { repository, hookId, signature: headers.signature, body };
+    const verified = await orUnavailable(resolveTrust(options, opened, signed));
+    if (verified === null) {
+      options.counters?.count(401, c.get("sourceIp"));
+      throw new Refusal("unauthenticated", "invalid_signature", "No secret known here made this signature.");
+    }
+    if (payload === undefined)
+      throw new Refusal("validation", "malformed_json", "The body is not valid JSON.");
 
-  const { deliveryId, event, kept } = headers;
-  const delivery = { provider, deliveryId, event, headers: kept, body, verdict: trust.by };
-  return answer(deliveryId, await orUnavailable(receive(options, delivery, trust, read)));
+    const { deliveryId, event, kept } = headers;
+    const delivery = { provider, deliveryId, event, headers: kept, body, verdict: verified.trust.by };
+    return answer(deliveryId, await orUnavailable(receive(options, delivery, payload, verified.projects)));
+  };
 }
 
 function answer(deliveryId: string, received: Received): Response {

@@ -6,8 +6,9 @@
 import type { Bytes } from "../../shared/crypto/bytes.ts";
 import { parseSignature, verifyHmac } from "../../shared/crypto/hmac.ts";
 import { limits } from "../../shared/domain/limits.ts";
-import { webhookSecretPlace } from "../../shared/domain/sealed-place.ts";
-import type { Trust } from "../../shared/ports/edge-store.ts";
+import type { HookedProject, LinkedProject, Trust } from "../../shared/ports/edge-store.ts";
+import type { Log } from "../../shared/ports/log.ts";
+import type { OpenedSecret, OpenedSecrets } from "../adapters/opened-secrets.ts";
 import type { EdgeOptions } from "../edge-options.ts";
 
 export interface SignedDelivery {
@@ -18,42 +19,76 @@ export interface SignedDelivery {
   body: Bytes;
 }
 
+export interface Verified {
+  trust: Trust;
+  /** For which it may act, in the order of their ids. */
+  projects: LinkedProject[];
+}
+
 /** null: no secret resolves, or none of them made this signature. */
-export async function resolveTrust(options: EdgeOptions, delivery: SignedDelivery): Promise<Trust | null> {
+export async function resolveTrust(
+  options: EdgeOptions,
+  opened: OpenedSecrets,
+  delivery: SignedDelivery,
+): Promise<Verified | null> {
+  const { repository, hookId, body } = delivery;
   const signature = parseSignature(delivery.signature);
   if (signature === null) return null;
-  if (delivery.repository !== null) {
-    for (const [secret, organizationIds] of await projectSecrets(
-      options,
-      delivery.repository,
-      delivery.hookId,
-    )) {
-      if (await verifyHmac(secret, delivery.body, signature)) {
-        return { by: "project_secret", organizationIds: [...organizationIds] };
-      }
-    }
+  const { inbox } = options.store;
+  const hooked =
+    repository === null ? [] : await inbox.hookedProjects(repository, hookId, limits.hookedProjectsRead);
+  const trust = await trustOf(options, await secretsOf(hooked, opened, options.log), body, signature);
+  if (trust === null) return null;
+  // As many as were asked for: there may be more of them.
+  const isAll = repository === null || hooked.length < limits.hookedProjectsRead;
+  const projects = isAll ? actingFor(trust, hooked) : await inbox.linkedProjects(repository, trust);
+  return { trust, projects };
+}
+
+type Secrets = ReadonlyMap<string, { key: OpenedSecret["key"]; organizationIds: Set<string> }>;
+
+async function trustOf(
+  { instanceWebhookSecret: instance }: EdgeOptions,
+  secrets: Secrets,
+  body: Bytes,
+  signature: Bytes,
+): Promise<Trust | null> {
+  for (const { key, organizationIds } of secrets.values()) {
+    if (await verifyHmac(key, body, signature))
+      return { by: "project_secret", organizationIds: [...organizationIds] };
   }
-  const instance = options.instanceWebhookSecret;
-  if (instance !== null && (await verifyHmac(instance, delivery.body, signature)))
-    return { by: "instance_secret" };
+  if (instance !== null && (await verifyHmac(instance, body, signature))) return { by: "instance_secret" };
   return null;
 }
 
 /** Distinct secrets with the organizations that hold them, the hinted one first, and not more than the bound. */
-async function projectSecrets(options: EdgeOptions, repository: string, hookId: string | null) {
-  const { store, sealer, log } = options;
-  const rows = await store.inbox.hookSecrets(repository, hookId, limits.webhookSecretsRead);
-  const secrets = new Map<string, Set<string>>();
-  for (const row of rows) {
-    const place = webhookSecretPlace({ organizationId: row.organizationId, id: row.projectId });
+async function secretsOf(
+  projects: readonly HookedProject[],
+  opened: OpenedSecrets,
+  log: Log,
+): Promise<Secrets> {
+  const secrets = new Map<string, { key: OpenedSecret["key"]; organizationIds: Set<string> }>();
+  for (const project of projects) {
+    if (project.sealedSecret === null) continue;
     try {
-      const secret = await sealer.open("webhook", place, row.sealedSecret);
-      const holders = secrets.get(secret);
-      if (holders !== undefined) holders.add(row.organizationId);
-      else if (secrets.size < limits.webhookSecretsTried) secrets.set(secret, new Set([row.organizationId]));
+      const { secret, key } = await opened.open(project, project.sealedSecret);
+      const holders = secrets.get(secret)?.organizationIds;
+      if (holders !== undefined) holders.add(project.organizationId);
+      else if (secrets.size < limits.webhookSecretsTried)
+        secrets.set(secret, { key, organizationIds: new Set([project.organizationId]) });
     } catch (error) {
-      log.error({ err: error, projectId: row.projectId }, "a webhook secret does not open");
+      log.error({ err: error, projectId: project.id }, "a webhook secret does not open");
     }
   }
   return secrets;
+}
+
+/** As `InboxStore.linkedProjects` says it, of those that were read already. */
+function actingFor(trust: Trust, hooked: readonly HookedProject[]): LinkedProject[] {
+  const acting = hooked.filter(({ sealedSecret, organizationId }) =>
+    trust.by === "instance_secret" ? sealedSecret === null : trust.organizationIds.includes(organizationId),
+  );
+  return acting
+    .map(({ id, organizationId, autoDeploy, branch }) => ({ id, organizationId, autoDeploy, branch }))
+    .sort((one, other) => (one.id < other.id ? -1 : 1));
 }

@@ -1,29 +1,36 @@
 /** What of a project's rows is shown. Columns are named: the sealed webhook secret never leaves. */
-import { asc, inArray } from "drizzle-orm";
+import { asc, eq, inArray } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
-import { domains, type projects, servers } from "../../shared/db/schema.ts";
+import { domains, projects, servers } from "../../shared/db/schema.ts";
 import type { BuildStrategy } from "../../shared/domain/deployment.ts";
 import { projectUrls } from "../../shared/proxy/address.ts";
 
 export type ProjectRow = typeof projects.$inferSelect;
 
-/** Domains and servers of all rows are read in two queries, whatever their number. */
+/** Domains and servers of all rows are read in one query, whatever their number. */
 export async function showProjects(db: Queryable, rows: ProjectRow[], baseDomain: string) {
   if (rows.length === 0) return [];
-  const projectIds = rows.map((row) => row.id);
-  const serverIds = [...new Set(rows.map((row) => row.serverId))];
-  const attached = await db
-    .select({ projectId: domains.projectId, hostname: domains.hostname })
-    .from(domains)
-    .where(inArray(domains.projectId, projectIds))
+  const around = await db
+    .select({
+      projectId: projects.id,
+      hostname: domains.hostname,
+      httpPort: servers.httpPort,
+      httpsPort: servers.httpsPort,
+    })
+    .from(projects)
+    .leftJoin(servers, eq(servers.id, projects.serverId))
+    .leftJoin(domains, eq(domains.projectId, projects.id))
+    .where(
+      inArray(
+        projects.id,
+        rows.map((row) => row.id),
+      ),
+    )
     .orderBy(asc(domains.id));
-  const on = await db
-    .select({ id: servers.id, httpPort: servers.httpPort, httpsPort: servers.httpsPort })
-    .from(servers)
-    .where(inArray(servers.id, serverIds));
   return rows.map((row) => {
-    const names = attached.filter((domain) => domain.projectId === row.id);
-    const ports = on.find((server) => server.id === row.serverId) ?? { httpPort: 80, httpsPort: 443 };
+    const own = around.filter((each) => each.projectId === row.id);
+    const names = own.flatMap(({ hostname }) => (hostname === null ? [] : [{ hostname }]));
+    const ports = { httpPort: own[0]?.httpPort ?? 80, httpsPort: own[0]?.httpsPort ?? 443 };
     return show(row, projectUrls(row, names, ports, baseDomain));
   });
 }

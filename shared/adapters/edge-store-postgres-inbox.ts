@@ -1,47 +1,54 @@
-/** The delivery inbox in Postgres: claims that only one can win, and outcomes that are written whole or not at all. */
+/** The delivery inbox in Postgres: what is linked to a repository, failed deliveries, and those to be tried again. */
 import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
-import { newId } from "../domain/identifier.ts";
+import { inBatches } from "../db/in-batches.ts";
 import { limits } from "../domain/limits.ts";
 import { encode, rowsOf } from "../operations/statements.ts";
 import type {
   Claim,
-  HookSecret,
+  HookedProject,
   InboxStore,
   LinkedProject,
   Trust,
   VerifiedDelivery,
 } from "../ports/edge-store.ts";
+import { claimInBatches, leaseEnd } from "./edge-store-postgres-claim.ts";
 import { settle } from "./edge-store-postgres-settle.ts";
 
 export function createPostgresInbox(db: Database): InboxStore {
   return {
-    hookSecrets: (repository, hookId, most) => hookSecrets(db, repository, hookId, most),
+    hookedProjects: hookedProjects(db),
     linkedProjects: (repository, trust) => linkedProjects(db, repository, trust),
-    claim: (delivery, organizationIds) => claim(db, delivery, organizationIds),
+    claim: claimInBatches(db),
     settle: (claimed, plan) => settle(db, claimed, plan),
     fail: (claimed, reason) => fail(db, claimed, reason),
     reclaim: (most) => reclaim(db, most),
   };
 }
 
-const leaseEnd = sql`clock_timestamp() + make_interval(secs => ${limits.deliveryLeaseMs / 1000})`;
-
-function hookSecrets(
-  db: Database,
-  repository: string,
-  hookId: string | null,
-  most: number,
-): Promise<HookSecret[]> {
-  return rowsOf<HookSecret>(
-    db,
-    sql`
-      select id as "projectId", organization_id as "organizationId", sealed_webhook_secret as "sealedSecret"
-      from projects
-      where repository = ${repository} and deleted_at is null and sealed_webhook_secret is not null
-      order by hook_id is not distinct from ${hookId} desc, id
-      limit ${most}`,
-  );
+/** Those who ask at the same moment share one statement, and one answer where they ask the same. */
+function hookedProjects(db: Database): InboxStore["hookedProjects"] {
+  type Wanted = Parameters<InboxStore["hookedProjects"]>;
+  const ask = inBatches(async (wanted: readonly Wanted[]): Promise<HookedProject[][]> => {
+    const keys = wanted.map(encode);
+    const distinct = [...new Set(keys)];
+    const rows = await rowsOf<HookedProject & { place: number }>(
+      db,
+      sql`
+        select place::int as place, project.*
+        from jsonb_array_elements(${`[${distinct.join()}]`}::jsonb) with ordinality as wanted(row, place),
+          lateral (
+            select id, organization_id as "organizationId", auto_deploy as "autoDeploy", branch,
+              sealed_webhook_secret as "sealedSecret"
+            from projects
+            where repository = wanted.row ->> 0 and deleted_at is null
+            order by hook_id is not distinct from wanted.row ->> 1 desc, sealed_webhook_secret is null, id
+            limit (wanted.row ->> 2)::int
+          ) as project`,
+    );
+    return keys.map((key) => rows.filter(({ place }) => distinct[place - 1] === key));
+  }, limits.deliveryBatch);
+  return (...wanted) => ask(wanted);
 }
 
 function linkedProjects(db: Database, repository: string, trust: Trust): Promise<LinkedProject[]> {
@@ -59,32 +66,6 @@ function actingFor(trust: Trust): SQL {
   return trust.by === "instance_secret"
     ? sql`sealed_webhook_secret is null`
     : sql`organization_id = any(${sql.param(trust.organizationIds)}::text[])`;
-}
-
-async function claim(
-  db: Database,
-  delivery: VerifiedDelivery,
-  organizationIds: readonly (string | null)[],
-): Promise<Claim[]> {
-  const rows = organizationIds.map((organizationId) => ({ id: newId("delivery"), organizationId }));
-  return rowsOf<Claim>(
-    db,
-    sql`
-      insert into webhook_deliveries as row (
-        id, organization_id, provider, delivery_id, event, headers, body, verdict, status, attempts, lease_until
-      )
-      select wanted.id, wanted."organizationId", ${delivery.provider}, ${delivery.deliveryId},
-        ${delivery.event}::text, ${encode(delivery.headers)}::jsonb, ${sql.param(delivery.body)}::bytea,
-        ${delivery.verdict}, 'claimed', 1, ${leaseEnd}
-      from jsonb_to_recordset(${encode(rows)}::jsonb) as wanted(id text, "organizationId" text)
-      on conflict (provider, delivery_id, (coalesce(organization_id, ''))) do update set
-        event = excluded.event, headers = excluded.headers, body = excluded.body, verdict = excluded.verdict,
-        status = 'claimed', attempts = row.attempts + 1, lease_until = excluded.lease_until,
-        reason = null, finished_at = null
-      where row.status in ('received', 'failed')
-        or (row.status = 'claimed' and row.lease_until < clock_timestamp())
-      returning row.id, row.organization_id as "organizationId", row.attempts as attempt`,
-  );
 }
 
 /** `lease_until` of a failed row says when the sweeper may try again: the wait doubles with each attempt. */

@@ -5,10 +5,12 @@
  */
 import { and, eq, gt, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
 import { isId } from "../domain/identifier.ts";
+import { limits } from "../domain/limits.ts";
 import { permissionsOf } from "../domain/permission.ts";
 import type { Identity, Principal } from "../domain/principal.ts";
 import { notFound, Refusal } from "../domain/refusal.ts";
 import type { Queryable } from "./database.ts";
+import { inBatches } from "./in-batches.ts";
 import { seenProjects, seenServers, seenTokens } from "./narrowing.ts";
 import {
   deployments,
@@ -52,29 +54,45 @@ async function sessionNow(db: Queryable, identity: Identity) {
   return row === undefined ? undefined : { ...row, permissions: null, projectIds: null, serverIds: null };
 }
 
-async function tokenNow(db: Queryable, identity: Identity) {
-  const [row] = await db
-    .select({
-      role: memberships.role,
-      permissions: tokens.permissions,
-      projectIds: tokens.projectIds,
-      serverIds: tokens.serverIds,
-    })
-    .from(tokens)
-    .innerJoin(
-      memberships,
-      and(eq(memberships.organizationId, tokens.organizationId), eq(memberships.userId, tokens.userId)),
-    )
-    .where(
-      and(
-        eq(tokens.id, identity.credentialId),
-        eq(tokens.organizationId, identity.organizationId),
-        eq(tokens.userId, identity.userId),
-        isNull(tokens.revokedAt),
-        or(isNull(tokens.expiresAt), gt(tokens.expiresAt, sql`now()`)),
+/** Those who ask at the same moment share one statement; none of them one that had begun before they came. */
+const askTokens = new WeakMap<Queryable, ReturnType<typeof tokensNow>>();
+
+function tokenNow(db: Queryable, identity: Identity) {
+  const ask = askTokens.get(db) ?? tokensNow(db);
+  askTokens.set(db, ask);
+  return ask(identity);
+}
+
+function tokensNow(db: Queryable) {
+  return inBatches(async (identities: readonly Identity[]) => {
+    const rows = await db
+      .select({
+        id: tokens.id,
+        organizationId: tokens.organizationId,
+        userId: tokens.userId,
+        role: memberships.role,
+        permissions: tokens.permissions,
+        projectIds: tokens.projectIds,
+        serverIds: tokens.serverIds,
+      })
+      .from(tokens)
+      .innerJoin(
+        memberships,
+        and(eq(memberships.organizationId, tokens.organizationId), eq(memberships.userId, tokens.userId)),
+      )
+      .where(
+        and(
+          sql`${tokens.id} = any(${sql.param([...new Set(identities.map((each) => each.credentialId))])}::text[])`,
+          isNull(tokens.revokedAt),
+          or(isNull(tokens.expiresAt), gt(tokens.expiresAt, sql`now()`)),
+        ),
+      );
+    return identities.map(({ credentialId, organizationId, userId }) =>
+      rows.find(
+        (row) => row.id === credentialId && row.organizationId === organizationId && row.userId === userId,
       ),
     );
-  return row;
+  }, limits.admittedAtOnce);
 }
 
 const doors = {

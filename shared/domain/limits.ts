@@ -15,8 +15,13 @@ export const limits = {
   apiPerMinute: 1_200,
   /** Distinct secrets tried for one delivery: bounds the work an unsigned request can cause. */
   webhookSecretsTried: 16,
-  /** Rows read to find that many distinct secrets: projects of one repository may share one. */
-  webhookSecretsRead: 64,
+  /** Projects read before the signature holds: those of one repository may share a secret. */
+  hookedProjectsRead: 64,
+  /** Opened hook secrets that the edge keeps at hand: about 1 MB. */
+  openedSecrets: 1_000,
+  /** Deliveries that share one statement: 32 bodies of the size below are 2 MiB. Larger ones go alone. */
+  deliveryBatch: 32,
+  deliveryBatchBodyBytes: 65_536,
   /** How long a delivery may be worked on before another may take it over. */
   deliveryLeaseMs: 30_000,
   /** A failed delivery is tried again after 30 s, doubling up to an hour; then only when the git host sends it again. */
@@ -33,6 +38,8 @@ export const limits = {
   /** The edge remembers who a token is for this long; functions ask the database each time. */
   credentialCacheMs: 30_000,
   credentialCacheEntries: 10_000,
+  /** Requests that share the question whether their tokens still hold. */
+  admittedAtOnce: 100,
   /** The last use of a token is written at most this often. */
   lastUsedMs: 60_000,
   /** The database has this long to answer the question of readiness. */

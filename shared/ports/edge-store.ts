@@ -65,15 +65,23 @@ export interface IdempotencyStore {
 }
 
 export interface InboxStore {
-  /** Secrets of projects linked to `repository` (`owner/repo`, lower case), that of `hookId` first. */
-  hookSecrets(repository: string, hookId: string | null, most: number): Promise<HookSecret[]>;
-  /** Projects linked to `repository` for which a delivery of this trust may act. */
+  /**
+   * The first `most` projects linked to `repository` (`owner/repo`, lower case): that of `hookId`, then those with a
+   * secret, then the others. Fewer than `most` are all of them.
+   */
+  hookedProjects(repository: string, hookId: string | null, most: number): Promise<HookedProject[]>;
+  /** All projects linked to `repository` for which a delivery of this trust may act. */
   linkedProjects(repository: string, trust: Trust): Promise<LinkedProject[]>;
   /**
    * Stores the delivery and claims it, one row an organization (null: of none). Answers the rows claimed by this call:
-   * a row that is claimed or done already is left out, a failed one and one whose claim ran out are taken over.
+   * a row that is claimed or done already is left out, a failed one and one whose claim ran out are taken over. For an
+   * organization in `ignored` the row is written with that outcome at once, and there is nothing left to settle.
    */
-  claim(delivery: VerifiedDelivery, organizationIds: readonly (string | null)[]): Promise<Claim[]>;
+  claim(
+    delivery: VerifiedDelivery,
+    organizationIds: readonly (string | null)[],
+    ignored?: ReadonlyMap<string | null, DeliveryPlan>,
+  ): Promise<Claim[]>;
   /**
    * Writes the outcome of a claim together with the deployments that follow from it, all or nothing. A push that is
    * the newest deployment of its project already makes no second one. Answers null when the claim was lost meanwhile.
@@ -83,12 +91,6 @@ export interface InboxStore {
   fail(claim: Claim, reason: string): Promise<void>;
   /** Claims up to `most` deliveries that were left over: failed ones whose time has come, and claims that ran out. */
   reclaim(most: number): Promise<(Claim & { delivery: VerifiedDelivery })[]>;
-}
-
-export interface HookSecret {
-  projectId: string;
-  organizationId: string;
-  sealedSecret: string;
 }
 
 /** Whose word a verified delivery is: of organizations, by a secret of one of their projects, or of the instance. */
@@ -101,6 +103,10 @@ export interface LinkedProject {
   autoDeploy: boolean;
   /** null: the default branch of the repository. */
   branch: string | null;
+}
+
+export interface HookedProject extends LinkedProject {
+  sealedSecret: string | null;
 }
 
 export interface VerifiedDelivery {

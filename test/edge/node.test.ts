@@ -80,22 +80,28 @@ describe("raw request lines", () => {
   });
 });
 
-test("an answer that breaks off behind the edge is cut, and says nothing of why", async () => {
-  const { served } = await open({
-    forwarder: {
-      forward: async () => {
-        let pulls = 0;
-        const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-          pulls += 1;
-          if (pulls === 1) controller.enqueue(new TextEncoder().encode('{"data":'));
-          else controller.error(new Error("secret path /var/lib"));
-        };
-        return new Response(new ReadableStream({ pull }), {
-          headers: { "content-type": "application/json" },
-        });
-      },
-    },
-  });
+function breakingOff(contentType: string) {
+  let pulls = 0;
+  const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    pulls += 1;
+    if (pulls === 1) controller.enqueue(new TextEncoder().encode('{"data":'));
+    else controller.error(new Error("secret path /var/lib"));
+  };
+  const answer = () =>
+    new Response(new ReadableStream({ pull }), { headers: { "content-type": contentType } });
+  return open({ forwarder: { forward: async () => answer() } });
+}
+
+test("JSON that breaks off behind the edge is 502, and says nothing of why", async () => {
+  const { served } = await breakingOff("application/json");
+  const answer = await fetch(`${served.url}/api/projects`, { headers: { authorization: `Bearer ${token}` } });
+  expect(answer.status).toBe(502);
+  expect(await answer.text()).not.toContain("secret");
+  await served.close();
+});
+
+test("another answer that breaks off behind the edge is cut, and says nothing of why", async () => {
+  const { served } = await breakingOff("text/plain");
   const socket = connect(Number(new URL(served.url).port), "127.0.0.1");
   socket.write(`GET /api/projects HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
   let text = "";

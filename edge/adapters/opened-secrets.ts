@@ -1,0 +1,35 @@
+/**
+ * Hook secrets that were opened once, by place and sealed form: what the database says now decides which of them count,
+ * so a changed or removed secret is never used again, and one that was moved has to open in its new place.
+ */
+import { LRUCache } from "lru-cache";
+import { hmacKey } from "../../shared/crypto/hmac.ts";
+import type { Sealer } from "../../shared/crypto/seal.ts";
+import { limits } from "../../shared/domain/limits.ts";
+import { webhookSecretPlace } from "../../shared/domain/sealed-place.ts";
+
+export interface OpenedSecret {
+  secret: string;
+  key: Awaited<ReturnType<typeof hmacKey>>;
+}
+
+export interface OpenedSecrets {
+  /** Rejects when it does not open. */
+  open(project: { id: string; organizationId: string }, sealed: string): Promise<OpenedSecret>;
+}
+
+export function createOpenedSecrets(sealer: Sealer): OpenedSecrets {
+  const cache = new LRUCache<string, OpenedSecret>({ max: limits.openedSecrets });
+  return {
+    async open(project, sealed) {
+      const place = webhookSecretPlace(project);
+      const name = JSON.stringify([place, sealed]);
+      const known = cache.get(name);
+      if (known !== undefined) return known;
+      const secret = await sealer.open("webhook", place, sealed);
+      const opened = { secret, key: await hmacKey(secret) };
+      cache.set(name, opened);
+      return opened;
+    },
+  };
+}
