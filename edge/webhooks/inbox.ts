@@ -55,8 +55,12 @@ function ignoredBy(
 ): Map<string | null, DeliveryPlan> {
   const ignored = new Map<string | null, DeliveryPlan>();
   for (const organizationId of rows) {
-    const plan = planDelivery(event, payload, of({ organizationId }, projects));
-    if (plan.outcomes.every(({ verdict }) => verdict === "skipped")) ignored.set(organizationId, plan);
+    try {
+      const plan = planDelivery(event, payload, of({ organizationId }, projects));
+      if (plan.outcomes.every(({ verdict }) => verdict === "skipped")) ignored.set(organizationId, plan);
+    } catch {
+      // It is stored all the same; `handle` meets the mistake again, and says so in the row.
+    }
   }
   return ignored;
 }

@@ -89,6 +89,6 @@ function actingFor(trust: Trust, hooked: readonly HookedProject[]): LinkedProjec
     trust.by === "instance_secret" ? sealedSecret === null : trust.organizationIds.includes(organizationId),
   );
   return acting
-    .map(({ id, organizationId, autoDeploy, branch }) => ({ id, organizationId, autoDeploy, branch }))
+    .map(({ sealedSecret: _, ...project }) => project)
     .sort((one, other) => (one.id < other.id ? -1 : 1));
 }

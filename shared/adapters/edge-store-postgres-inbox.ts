@@ -38,10 +38,10 @@ function hookedProjects(db: Database): InboxStore["hookedProjects"] {
         select place::int as place, project.*
         from jsonb_array_elements(${`[${distinct.join()}]`}::jsonb) with ordinality as wanted(row, place),
           lateral (
-            select id, organization_id as "organizationId", auto_deploy as "autoDeploy", branch,
+            select id, organization_id as "organizationId", kind, auto_deploy as "autoDeploy", branch,
               sealed_webhook_secret as "sealedSecret"
             from projects
-            where repository = wanted.row ->> 0 and deleted_at is null
+            where repository = wanted.row ->> 0 and deleted_at is null and deleting_at is null
             order by hook_id is not distinct from wanted.row ->> 1 desc, sealed_webhook_secret is null, id
             limit (wanted.row ->> 2)::int
           ) as project`,
