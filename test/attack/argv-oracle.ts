@@ -81,6 +81,13 @@ export function argvOracle({ startServer, git }: SharedLab, { inProjects, usedOf
     const project = await make("/api/projects", { name: "Shop", serverId, source });
     const deployment = await make("/api/deployments", { projectId: project.id });
     expect(await platform.settled(deployment.id)).toMatchObject({ status: "ready" });
+    const { id: projectOfServices } = await make("/api/projects", {
+      name: "Stack",
+      serverId,
+      kind: "compose",
+      source,
+    });
+    const registry = { name: "images", host: "images.test", username: "nobody", secret: "token-of-nobody" };
     const connection = { name: "git", baseUrl: "https://git.test", kind: "token", secret: "token-of-nobody" };
     return {
       organizations: platform.owner.organizationId,
@@ -89,6 +96,10 @@ export function argvOracle({ startServer, git }: SharedLab, { inProjects, usedOf
       servers: spare,
       "git-connections": (await make("/api/git-connections", connection)).id,
       projects: project.id,
+      projectOfServices,
+      serviceId: (await make(`/api/projects/${projectOfServices}/services`, { name: "web", image: "web:1" }))
+        .id,
+      registries: (await make("/api/registries", registry)).id,
       deployments: deployment.id,
       tokens: (await make("/api/tokens", { name: "spare" })).id,
       domainId: (await make(`/api/projects/${project.id}/domains`, { hostname: "attacked.test" })).id,
