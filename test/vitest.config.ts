@@ -18,7 +18,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["**/*.test.ts"],
-          exclude: ["**/*.lab.test.ts", "lab/**"],
+          exclude: ["**/*.lab.test.ts", "**/*.soak.test.ts", "lab/**"],
           testTimeout: 30_000,
         },
       },
