@@ -14,6 +14,7 @@ import { isDatabaseAway } from "./database-away.ts";
 import { type AnyOperationKind, CancelRequested, LeaseLost } from "./definition.ts";
 import { keepLease } from "./keep-lease.ts";
 import { type Claimed, release } from "./lease.ts";
+import type { LeaseTimes } from "./lease-times.ts";
 import type { Ending } from "./mechanism.ts";
 import { allows } from "./state-table.ts";
 
@@ -23,6 +24,7 @@ export interface RunOptions {
   log: Log;
   kind: AnyOperationKind;
   claimed: Claimed;
+  times: LeaseTimes;
   /** When the claim was sent, by `clock`. */
   sentAtMs: number;
   observer?: OperationObserver | undefined;
@@ -65,7 +67,8 @@ export function runOperation(options: RunOptions): RunningOperation {
   };
   const held: HeldOperation = holdOperation({ db, kind, claimed, check: () => check(), onLost, onCancel });
   const { id, leaseToken } = claimed;
-  const keeper = keepLease({ db, clock, log, id, leaseToken, sentAtMs: options.sentAtMs, onLost, onCancel });
+  const { times, sentAtMs } = options;
+  const keeper = keepLease({ db, clock, log, id, leaseToken, times, sentAtMs, onLost, onCancel });
   const check = () => {
     life.signal.throwIfAborted();
     keeper.check();
@@ -215,8 +218,12 @@ function explained(kind: AnyOperationKind, error: unknown, log: Log): OperationE
 }
 
 /** Tries as long as the lease may last; afterwards it has ended by itself. */
-async function giveBack({ db, clock, claimed }: RunOptions, log: Log, planned: boolean): Promise<void> {
-  for (let waitMs = 100; waitMs < limits.leaseMs; waitMs *= 2) {
+async function giveBack(
+  { db, clock, claimed, times }: RunOptions,
+  log: Log,
+  planned: boolean,
+): Promise<void> {
+  for (let waitMs = 100; waitMs < times.leaseMs; waitMs *= 2) {
     try {
       return await release(db, claimed.id, claimed.leaseToken, planned);
     } catch (error) {
