@@ -4,6 +4,8 @@
  * that varies arrives as arguments and on standard input. Rejected: writing the file first (a configuration that the
  * proxy refuses would be served after the next reboot).
  * Clients are told 100 ms before to open new connections (see `announce` in configuration.ts): no request is lost.
+ * Whoever asked may be gone by the time of the answer. A closed channel must not end the script then (SIGPIPE): once it
+ * did, the announcement stayed, and every later answer of the proxy closed its connection.
  */
 import { adminSocket, announceFile } from "./configuration.ts";
 
@@ -19,6 +21,7 @@ export type ApplyVerdict = "applied" | "superseded" | "foreign" | "busy" | "down
  */
 export const applyScript = `
 umask 022
+trap '' PIPE
 revision=$1 server=$2 dir=${proxyDirectory} socket=${adminSocket} announce=${announceFile}
 number() { case $1 in ''|*[!0-9]*) echo 0 ;; *) echo "$1" ;; esac; }
 mkdir -p "$dir" && chmod 711 /var/lib/slipway && exec 8>"$dir/lock" || exit 1
@@ -30,8 +33,9 @@ stored=$(number "$(cat "$dir/revision" 2>/dev/null)")
 [ "$stored" -le "$revision" ] || { echo "superseded $stored"; exit 0; }
 [ -S "$socket" ] && command -v curl >/dev/null || { echo down; exit 0; }
 cat >"$dir/caddy.json.next" || exit 1
+# Also one that a killed script has left.
+trap 'rm -f "$announce" "$dir/caddy.json.next" "$dir/reply"' EXIT
 if ! cmp -s "$dir/caddy.json.next" "$dir/caddy.json"; then
-  trap 'rm -f "$announce"' EXIT
   : >"$announce" && sleep 0.1
 fi
 code=$(curl -sS --max-time 10 --unix-socket "$socket" -o "$dir/reply" -w '%{http_code}' \\
@@ -48,5 +52,4 @@ else
   echo refused
   head -c 500 "$dir/reply" 2>/dev/null
 fi
-rm -f "$dir/caddy.json.next" "$dir/reply"
 `;
