@@ -6,6 +6,7 @@ import { eq } from "drizzle-orm";
 import { deployments } from "../../shared/db/schema.ts";
 import { DeployFailure } from "./failure.ts";
 import { choosePlace } from "./pipeline/choose-place.ts";
+import { orFullDisk } from "./pipeline/full-disk.ts";
 import { serverUnreachableCode } from "./pipeline/hand.ts";
 import { turnPhase } from "./pipeline/phases.ts";
 import { produceImage } from "./pipeline/produce-image.ts";
@@ -19,19 +20,26 @@ export async function tell(parts: StoryParts, context: DeploymentContext): Promi
   try {
     if (context.state === "queued") await begin(parts, context);
     const story = await openStory(parts, context);
-    await story.hand.claim();
-    if (context.state === "building") await produce(story);
-    if (context.state === "deploying") {
-      const addresses = await addressesOf(story);
-      await startContainer(story, addresses.hostname);
-      await putLive(story, addresses);
-    }
+    await work(story).catch(async (error: unknown) => {
+      throw await orFullDisk(story.hand, error, context.signal);
+    });
   } catch (error) {
     // Tells `undo` that asking this server again and again would only keep the project waiting.
     if (error instanceof DeployFailure && error.code === serverUnreachableCode) {
       await context.append([], { serverLost: true });
     }
     throw error;
+  }
+}
+
+async function work(story: Story): Promise<void> {
+  const { context } = story;
+  await story.hand.claim();
+  if (context.state === "building") await produce(story);
+  if (context.state === "deploying") {
+    const addresses = await addressesOf(story);
+    await startContainer(story, addresses.hostname);
+    await putLive(story, addresses);
   }
 }
 

@@ -16,7 +16,7 @@ import { keepLease } from "./keep-lease.ts";
 import { type Claimed, release } from "./lease.ts";
 import type { LeaseTimes } from "./lease-times.ts";
 import type { Ending } from "./mechanism.ts";
-import { allows } from "./state-table.ts";
+import { allows, knows, standIn } from "./state-table.ts";
 
 export interface RunOptions {
   db: Database;
@@ -114,8 +114,7 @@ interface Conclude extends RunOptions {
 async function conclude(run: Conclude): Promise<void> {
   const { claimed, held, kind } = run;
   const stalled = claimed.mechanism.stalled ?? 1;
-  const ending =
-    claimed.mechanism.ending ?? (stalled > limits.stalledAttempts ? abandoned : await tellStory(run));
+  const ending = claimed.mechanism.ending ?? lostCause(run, stalled) ?? (await tellStory(run));
   if (ending === null) {
     return;
   }
@@ -126,6 +125,22 @@ async function conclude(run: Conclude): Promise<void> {
   const { event, error } = lastWord(kind, held.context(run.life).state, ending, left);
   await held.end(event, { error });
 }
+
+/** How it ends where no story can help any more. */
+function lostCause({ kind, claimed }: Conclude, stalled: number): Ending | null {
+  if (!knows(kind, claimed.state)) return outdated;
+  return stalled > limits.stalledAttempts ? abandoned : null;
+}
+
+const outdated: Ending = {
+  how: "failed",
+  error: {
+    code: "outdated",
+    message: "An older version of the platform left this in a state that this version does not know.",
+    hint: "Start it again.",
+    logTail: [],
+  },
+};
 
 const abandoned: Ending = {
   how: "failed",
@@ -197,7 +212,7 @@ async function undo({ kind, held, life, clock, log }: Conclude): Promise<string 
 
 function lastWord(kind: AnyOperationKind, state: string, { how, error }: Ending, left: string | null) {
   const event = kind.mechanism[how];
-  if (left === null && allows(kind.states, state, event)) {
+  if (left === null && allows(kind.states, standIn(kind, state, event), event)) {
     return { event, error };
   }
   const hint =

@@ -1,6 +1,6 @@
 /** One case: a deployment is brought into its phase, the fault strikes, and the oracle judges what became of it. */
 import { createDeployment } from "../../shared/contract/deployments.ts";
-import { countingApp, wellFile } from "./app.ts";
+import { type AppOptions, countingApp, wellFile } from "./app.ts";
 import { type Hold, holdAt } from "./holds.ts";
 import { inject } from "./inject.ts";
 import { type Case, endingOf, type Fault, faults, type PhaseName, phases } from "./matrix.ts";
@@ -13,7 +13,9 @@ export interface Subject {
   projectId: string;
   /** Of each commit. */
   versions: Map<string, string>;
-  next(options?: Parameters<typeof countingApp>[1]): Promise<void>;
+  commit(files: Record<string, string>): Promise<string>;
+  /** Commits one more; answers its SHA. */
+  next(options?: AppOptions): Promise<string>;
 }
 
 /** A project with a version live, and nobody at work. */
@@ -22,7 +24,9 @@ export async function openSubject(stage: FaultStage): Promise<Subject> {
   const versions = new Map<string, string>();
   const next: Subject["next"] = async (options) => {
     const version = `version ${versions.size + 1} of ${projectId}`;
-    versions.set(await commit(countingApp(version, options)), version);
+    const sha = await commit(countingApp(version, options));
+    versions.set(sha, version);
+    return sha;
   };
   await next();
   const controller = stage.controllers[0] ?? (await stage.startController("short"));
@@ -30,7 +34,7 @@ export async function openSubject(stage: FaultStage): Promise<Subject> {
   await settled(stage.db, data.id);
   await judgeDeployment(stage, controller, data.id, { status: "ready" });
   await judgePublicUrl(stage, projectId, versions);
-  return { projectId, versions, next };
+  return { projectId, versions, commit, next };
 }
 
 export async function runCase(stage: FaultStage, subject: Subject, each: Case): Promise<void> {
@@ -39,15 +43,16 @@ export async function runCase(stage: FaultStage, subject: Subject, each: Case): 
   await stage.stopControllers();
   const first = await stage.startController(fault.lease);
   if (each.fault === "two") await stage.startController(fault.lease);
-  await subject.next({ slowBuild: each.phase === "build", sick: each.phase === "health" });
 
   const point = phases[each.phase].hold;
   const hold = point === null ? null : await holdAt(stage.machine, point, wordOf(each.phase, projectId));
-  const begin = async () =>
-    (await stage.client(first).call(createDeployment, { json: { projectId } })).data.id;
+  const begin = async (options?: AppOptions) => {
+    const json = { projectId, commitSha: await subject.next(options) };
+    return (await stage.client(first).call(createDeployment, { json })).data.id;
+  };
   const ahead = each.phase === "queued" ? await begin() : null;
   if (ahead !== null) await hold?.reached();
-  const id = await begin();
+  const id = await begin({ slowBuild: each.phase === "build", sick: each.phase === "health" });
   if (ahead === null) await reached(stage, id, each.phase, hold);
 
   let released = false;

@@ -5,6 +5,7 @@
  * only; an extra host works with both builders, and its address is left out of their cache keys.
  */
 import { DeployFailure } from "../failure.ts";
+import { diskFull } from "./full-disk.ts";
 import type { Names } from "./names.ts";
 import type { BuildPlan } from "./plan.ts";
 
@@ -79,12 +80,7 @@ export function readBuiltImage(text: string): BuiltImage {
 export function explainBuild(exitCode: number, tail: readonly string[]): DeployFailure {
   const text = tail.join("\n");
   if (/no space left on device/i.test(text)) {
-    return new DeployFailure(
-      "disk_full",
-      "The server's disk is full.",
-      "Free space on the server, then deploy again.",
-      tail,
-    );
+    return diskFull(tail);
   }
   if (exitCode === 127 || /cannot connect to the docker daemon/i.test(text)) {
     const hint = "Run the server's bootstrap, which installs and starts the container engine.";
