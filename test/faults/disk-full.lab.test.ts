@@ -6,8 +6,8 @@ import type { LabServer } from "../lab/server.ts";
 import { countingApp } from "./app.ts";
 import { judgePublicUrl } from "./oracle.ts";
 import { settled } from "./rows.ts";
-import { openSubject, type Subject } from "./run-case.ts";
 import { type FaultStage, openFaultStage } from "./stage.ts";
+import { openSubject, type Subject } from "./subject.ts";
 
 const image = "node:24-bookworm-slim";
 const freeMB = 200;
@@ -55,7 +55,7 @@ describeWithLab("a deployment on a server whose disk is full", (lab) => {
     const Dockerfile = greedy.Dockerfile.replace("COPY", "RUN head -c 4G /dev/zero >/big\nCOPY");
     await subject.commit({ ...greedy, Dockerfile });
     expect(await deploy()).toMatchObject(full);
-    await judgePublicUrl(stage, subject.projectId, subject.versions);
+    await judgePublicUrl(stage, subject);
     expect(await freeKB()).toBeGreaterThan(before - 20_000);
   });
 
@@ -63,9 +63,9 @@ describeWithLab("a deployment on a server whose disk is full", (lab) => {
     await stage.machine.exec(["sh", "-c", "cat /dev/zero >/srv/small/filler"]);
     await subject.next();
     expect(await deploy()).toMatchObject(full);
-    await judgePublicUrl(stage, subject.projectId, subject.versions);
+    await judgePublicUrl(stage, subject);
     await stage.machine.read(["rm", "/srv/small/filler"]);
     expect(await deploy()).toMatchObject({ status: "ready", error: null });
-    await judgePublicUrl(stage, subject.projectId, subject.versions);
+    await judgePublicUrl(stage, subject);
   });
 });

@@ -2,11 +2,12 @@
  * Holds a deployment in a phase: on the lab server, `docker`, `git` and `curl` are wrapped by a script that waits while
  * the test wants it, before the real tool acts. The product knows nothing of it; what it runs is only slow.
  */
+import { randomBytes } from "node:crypto";
 import type { LabServer } from "../lab/server.ts";
 import { until } from "./until.ts";
 
 /** Which tool, at which of its uses. */
-export type HoldPoint = "git fetch" | "docker run" | "docker stop" | "curl load";
+export type HoldPoint = "git fetch" | "docker run" | "curl load";
 
 export interface Hold {
   /** Somebody waits at the point. */
@@ -17,23 +18,22 @@ export interface Hold {
 /** Gone after a reboot, and every hold with it. */
 const folder = "/run/lab-holds";
 
-/** `$name` is the tool; a hold is a file whose name is the point and whose content a word of the arguments. */
+/** A hold is a file whose name begins with the point and whose content is a word of the arguments. */
 const wrapper = `#!/bin/sh
 name=\${0##*/}
 case "$name $*" in
   git*' fetch '*) point=git-fetch ;;
   docker*' run '*) point=docker-run ;;
-  docker*' stop '*) point=docker-stop ;;
   curl*/load*) point=curl-load ;;
   *) point= ;;
 esac
-hold=${folder}/$point
-if [ -n "$point" ] && [ -f "$hold" ]; then
+for hold in ${folder}/$point.*.hold; do
+  [ -n "$point" ] && [ -f "$hold" ] || continue
   word=$(cat "$hold" 2>/dev/null)
   case "$*" in
     *"$word"*) : >"$hold.reached"; while [ -f "$hold" ]; do sleep 0.05; done ;;
   esac
-fi
+done
 exec "/usr/bin/$name" "$@"
 `;
 
@@ -46,11 +46,12 @@ export async function installHolds(server: LabServer): Promise<void> {
 
 /** `word` must be among the arguments of the use that is meant. */
 export async function holdAt(server: LabServer, point: HoldPoint, word: string): Promise<Hold> {
-  const file = `${folder}/${point.replace(" ", "-")}`;
-  const script = 'mkdir -p "$2" && rm -f "$1.reached" && cat >"$1.next" && mv "$1.next" "$1"';
+  const file = `${folder}/${point.replace(" ", "-")}.${randomBytes(4).toString("hex")}.hold`;
+  const script = 'mkdir -p "$2" && cat >"$1.next" && mv "$1.next" "$1"';
   await server.read(["sh", "-c", script, "hold", file, folder], { input: word });
+  const isReached = async () => (await server.exec(["test", "-e", `${file}.reached`])).code;
   return {
-    reached: () => until(async () => (await server.exec(["test", "-e", `${file}.reached`])).code, 0, 60_000),
+    reached: () => until(isReached, 0, 60_000),
     release: async () => void (await server.exec(["rm", "-f", file, `${file}.reached`])),
   };
 }

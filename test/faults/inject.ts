@@ -1,87 +1,104 @@
-/** What each fault does to the stage. Each leaves a controller up that can bring the deployment to its end. */
+/** What each fault does to the stage. Each leaves a controller up that can bring the deployments to their ends. */
 import { expect } from "vitest";
 import { ApiError } from "../../shared/contract/client.ts";
 import { cancelDeployment } from "../../shared/contract/deployments.ts";
 import type { Controller } from "./controller.ts";
-import type { Case, FaultName } from "./matrix.ts";
+import type { FaultName, PhaseName } from "./matrix.ts";
 import { eventsOf, operationRow, rowsOfDeployment, settled } from "./rows.ts";
 import type { FaultStage } from "./stage.ts";
 import { until } from "./until.ts";
 
-export interface Struck extends Case {
-  stage: FaultStage;
+/** A deployment that is held in a phase. */
+export interface Met {
+  phase: PhaseName;
   id: string;
-  /** Works on the deployment, or would. */
-  owner: Controller;
-  /** Lets the server go on; to be called by the fault when the moment is over. */
+  /** In front of one that is queued. */
+  ahead: string | null;
+  /** Lets the server go on with it. The fault does, when its moment is over; twice is fine. */
   release(): Promise<void>;
 }
 
-export const inject: Record<FaultName, (struck: Struck) => Promise<void>> = {
-  kill: async ({ stage, owner, release }) => {
+export interface Struck {
+  stage: FaultStage;
+  /** Works on the deployments. */
+  owner: Controller;
+  met: readonly Met[];
+}
+
+const releaseAll = (met: readonly Met[]) => Promise.all(met.map((each) => each.release()));
+
+export const inject: Record<FaultName, (struck: Struck) => Promise<unknown>> = {
+  kill: async ({ stage, owner, met }) => {
     await owner.kill();
-    await release();
+    await releaseAll(met);
     await stage.startController("short");
   },
-  stop: async ({ stage, owner, id, release }) => {
+  stop: async ({ stage, owner, met }) => {
     await stage.startController("default");
-    const code = await owner.stop();
-    expect(code).toBe(0);
-    const { leaseOwner } = await operationRow(stage.db, id);
-    expect(leaseOwner ?? "").not.toMatch(new RegExp(`/${owner.pid}$`));
-    await release();
+    expect(await owner.stop()).toBe(0);
+    // Given back, not left to run out.
+    for (const { id } of met) {
+      expect((await operationRow(stage.db, id)).leaseOwner ?? "").not.toMatch(new RegExp(`/${owner.pid}$`));
+    }
+    await releaseAll(met);
   },
-  freeze: async ({ stage, owner, id, release }) => {
-    const next = await stage.startController("short");
-    const ours = (await operationRow(stage.db, id)).leaseOwner?.endsWith(`/${owner.pid}`) === true;
+  freeze: async ({ stage, owner, met }) => {
+    await stage.startController("short");
+    const leaseOwners = await Promise.all(
+      met.map(async ({ id }) => (await operationRow(stage.db, id)).leaseOwner),
+    );
     owner.freeze();
-    await release();
-    await settled(stage.db, id);
-    const before = [await rowsOfDeployment(stage.db, id), await eventsOf(stage.db, id)];
+    await releaseAll(met);
+    for (const { id } of met) await settled(stage.db, id);
+    const written = () =>
+      Promise.all(met.flatMap(({ id }) => [rowsOfDeployment(stage.db, id), eventsOf(stage.db, id)]));
+    const before = await written();
     owner.thaw();
     // Where it had been the owner, it must have met its end before it could do anything.
-    if (ours) await until(() => owner.log().includes("a lease was lost"), true, 30_000);
+    if (leaseOwners.some((name) => name?.endsWith(`/${owner.pid}`))) {
+      await until(() => owner.log().includes("a lease was lost"), true, 30_000);
+    }
     expect((await fetch(`${owner.url}/api/system/ready`)).status).toBe(200);
     expect(await owner.stop()).toBe(0);
-    expect([await rowsOfDeployment(stage.db, id), await eventsOf(stage.db, id)]).toEqual(before);
-    expect(next.alive()).toBe(true);
+    expect(await written()).toEqual(before);
   },
-  two: async ({ release }) => release(),
-  cut: async ({ stage, release }) => {
+  two: ({ met }) => releaseAll(met),
+  cut: async ({ stage, met }) => {
     stage.relay.cut();
-    await release();
+    await releaseAll(met);
   },
-  sshd: async ({ stage, release }) => {
+  sshd: async ({ stage, met }) => {
     const { machine } = stage;
     await machine.read(["systemctl", "kill", "--kill-who=all", "--signal=KILL", "ssh.service"]);
     await machine.read(["sh", "-c", "systemctl reset-failed ssh.service; systemctl restart ssh.service"]);
-    await release();
+    await releaseAll(met);
   },
-  database: async ({ stage, owner, release }) => {
+  database: async ({ stage, owner, met }) => {
     const pid = stage.postgres.pid();
     process.kill(pid, "SIGQUIT");
     await until(() => stage.postgres.pid() !== pid, true, 30_000);
-    await release();
+    await releaseAll(met);
     expect(owner.alive()).toBe(true);
   },
-  reboot: async ({ stage, release }) => {
+  reboot: async ({ stage, met }) => {
     await stage.machine.reboot();
-    await release();
+    await releaseAll(met);
   },
-  cancel: async ({ stage, owner, id, phase, release }) => {
-    const answer = stage
-      .client(owner)
-      .call(cancelDeployment, { params: { id } })
-      .then(
+  cancel: async ({ stage, owner, met }) => {
+    const client = stage.client(owner);
+    const cancel = async ({ id, phase, release }: Met) => {
+      const answer = client.call(cancelDeployment, { params: { id } }).then(
         ({ data }) => data.status,
         (error: unknown) => (error instanceof ApiError ? error.code : error),
       );
-    // The answer waits for the proof, and the proof for what the server still holds.
-    if (phase !== "queued" && phase !== "switch") {
-      await until(async () => (await operationRow(stage.db, id)).cancelRequestedAt !== null, true, 10_000);
+      // The answer waits for the proof, and the proof for what the server still holds.
+      if (phase !== "queued" && phase !== "switch") {
+        await until(async () => (await operationRow(stage.db, id)).cancelRequestedAt !== null, true, 10_000);
+        await release();
+      }
+      expect(await answer).toBe(phase === "switch" ? "already_live" : "cancelled");
       await release();
-    }
-    expect(await answer).toBe(phase === "switch" ? "already_live" : "cancelled");
-    await release();
+    };
+    await Promise.all(met.map(cancel));
   },
 };

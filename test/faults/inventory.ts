@@ -1,6 +1,6 @@
 /**
  * Everything of ours on a server, as the server itself tells: containers, images, units, processes, sessions, files,
- * ports. Numbers and ids are taken out where only the count says something, so that two inventories can be compared.
+ * ports. Numbers and ids are taken out of processes, so that two inventories can be compared.
  */
 import type { LabServer } from "../lab/server.ts";
 
@@ -40,10 +40,8 @@ export async function inventoryOf(server: LabServer): Promise<Inventory> {
       .filter((line) => !isSession(line) && !isOracle(line))
       .map(withoutNumbers)
       .sort(),
-    files: of("files").map(withoutNumbers).sort(),
-    ports: of("ports")
-      .map(Number)
-      .sort((one, other) => one - other),
+    files: of("files"),
+    ports: of("ports").map(Number).sort(),
   };
 }
 
@@ -54,7 +52,6 @@ function isOracle(line: string): boolean {
 
 function withoutNumbers(line: string): string {
   return line
-    .replace(/dep_[0-9a-z]{26}/gi, "<deployment>")
     .replace(/\b[0-9a-f]{12,}\b/g, "<id>")
     .replace(/\d+/g, "N")
     .trimEnd();

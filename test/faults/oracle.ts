@@ -1,7 +1,7 @@
 /**
- * The one judge of all cases. What a single deployment must look like once it is over (`judgeDeployment`), and what must
- * be left when nothing is under way any more (`judgeRest`). It reads the rows, the server and the public URL; the stream
- * it reads as callers do, and compares it with the rows.
+ * The one judge of all cases: what a deployment must look like once it is over, and what the public URL answers. It
+ * reads the rows past every module, and the stream as callers do, which must tell the same. What may be left on the
+ * server is judged in rest.ts.
  */
 import { expect } from "vitest";
 import { deploymentStates, finalDeploymentStates } from "../../functions/deploy/states.ts";
@@ -9,11 +9,10 @@ import { streamDeployment } from "../../shared/contract/deployments.ts";
 import { throughProxy } from "../functions/deploy/lab-world.ts";
 import { buildLines } from "./app.ts";
 import type { Controller } from "./controller.ts";
-import { type Inventory, inventoryOf } from "./inventory.ts";
 import type { Ending } from "./matrix.ts";
-import { deploymentsOf, eventsOf, openOperations, rowsOfDeployment } from "./rows.ts";
+import { deploymentsOf, eventsOf, rowsOfDeployment } from "./rows.ts";
 import type { FaultStage } from "./stage.ts";
-import { until } from "./until.ts";
+import type { Subject } from "./subject.ts";
 
 export async function judgeDeployment(
   stage: FaultStage,
@@ -71,54 +70,12 @@ function judgeLines(lines: string[], ending: Ending): void {
 }
 
 /** The public URL answers as the newest version that became ready. */
-export async function judgePublicUrl(
-  stage: FaultStage,
-  projectId: string,
-  versions: ReadonlyMap<string, string>,
-): Promise<void> {
-  const live = (await deploymentsOf(stage.db, projectId)).findLast(
-    ({ operation }) => operation.state === "ready",
-  );
-  const { project } = await rowsOfDeployment(stage.db, live?.deployment.id ?? "");
-  expect(project.activeDeploymentId).toBe(live?.deployment.id);
-  const host = new URL(live?.deployment.urls[0] ?? "http://none").hostname;
-  const answer = await throughProxy(stage.machine, host, "/");
-  expect(answer).toEqual({ status: 200, body: versions.get(live?.deployment.commitSha ?? "") });
-}
-
-const restMs = 120_000;
-
-/** Waits until nothing is under way, ends the controllers and answers what the server holds. */
-export async function rest(stage: FaultStage): Promise<Inventory> {
-  // Clean-ups wait for the drain; somebody must be up to do them.
-  if (stage.controllers.every((each) => !each.alive())) await stage.startController("short");
-  await until(() => openOperations(stage.db), [], restMs, 250);
-  await stage.stopControllers();
-  await until(() => stage.relay.open(), 0, 10_000);
-  return inventoryOf(stage.machine);
-}
-
-/** At rest, rows and server agree: what runs is what serves, what is kept is what a rollback may want. */
-export async function judgeRest(stage: FaultStage, projectId: string, before: Inventory): Promise<void> {
-  await rest(stage);
-  const rows = await deploymentsOf(stage.db, projectId);
-  const { project } = await rowsOfDeployment(stage.db, rows[0]?.deployment.id ?? "");
-  const active = rows.find(({ deployment }) => deployment.id === project.activeDeploymentId)?.deployment;
-  const held = rows.filter(({ deployment }) => deployment.hostPort !== null);
-  expect(held.map(({ deployment }) => deployment.id)).toEqual([active?.id]);
-
-  const expected = {
-    containers: [`slipway-${active?.id.toLowerCase()} running`],
-    images: rows
-      .filter(({ deployment }) => deployment.artifact === "kept")
-      .map(({ deployment }) => `slipway/${projectId.toLowerCase()}:${deployment.id.toLowerCase()}`)
-      .sort(),
-    units: [],
-    sessions: [],
-    processes: before.processes,
-    files: before.files,
-    ports: [active?.hostPort],
-  };
-  // sshd takes a moment to notice the end of a connection.
-  await until(() => inventoryOf(stage.machine), expected, 20_000);
+export async function judgePublicUrl(stage: FaultStage, { projectId, versions }: Subject): Promise<void> {
+  const all = await deploymentsOf(stage.db, projectId);
+  const live = all.findLast(({ operation }) => operation.state === "ready")?.deployment;
+  if (live === undefined) throw new Error("no deployment has become ready");
+  const { project } = await rowsOfDeployment(stage.db, live.id);
+  expect(project.activeDeploymentId).toBe(live.id);
+  const answer = await throughProxy(stage.machine, new URL(live.urls[0] ?? "").hostname, "/");
+  expect(answer).toEqual({ status: 200, body: versions.get(live.commitSha ?? "") });
 }

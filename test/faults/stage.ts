@@ -28,6 +28,8 @@ import { startTcpRelay, type TcpRelay } from "../shared/shell/tcp-relay.ts";
 import { silentLog } from "../silent-log.ts";
 import { type Controller, startController } from "./controller.ts";
 import { installHolds } from "./holds.ts";
+import { type Inventory, inventoryOf } from "./inventory.ts";
+import { until } from "./until.ts";
 
 /** Long enough for a heartbeat that a crowded machine delays. */
 const shortLease: LeaseTimes = { leaseMs: 5_000, heartbeatMs: 1_000, heartbeatRetryMs: 250, marginMs: 1_000 };
@@ -37,7 +39,8 @@ export interface FaultStage {
   relay: TcpRelay;
   postgres: EmbeddedPostgres;
   db: Database;
-  organizationId: string;
+  /** The server when it was ready and nothing had been deployed. */
+  before: Inventory;
   /** Controllers that are up. */
   controllers: Controller[];
   startController(lease: "short" | "default"): Promise<Controller>;
@@ -65,7 +68,7 @@ export async function openFaultStage(
   const relay = await startTcpRelay(machine);
   const database = openDatabase({ url: postgres.url, log: silentLog, max: 4 });
   const { db } = database;
-  const { organizationId, token } = await seedToken(db);
+  const token = await seedToken(db);
   const controllers: Controller[] = [];
 
   const start: FaultStage["startController"] = async (lease) => {
@@ -84,13 +87,15 @@ export async function openFaultStage(
   const first = await start("default");
   const serverId = await addServer(client(first), { ...machine, port: relay.port });
   await stopControllers();
+  await until(() => relay.open(), 0, 10_000);
+  const before = await inventoryOf(machine);
 
   return {
     machine,
     relay,
     postgres,
     db,
-    organizationId,
+    before,
     controllers,
     startController: start,
     client,
@@ -122,11 +127,11 @@ export async function openFaultStage(
   };
 }
 
-async function seedToken(db: Database): Promise<{ organizationId: string; token: string }> {
+async function seedToken(db: Database): Promise<string> {
   const owner = await seedOrganization(db);
   const token = makeToken();
   const hash = await hashToken(token);
   const permissions = [...permissionTags];
   await db.insert(tokens).values({ id: newId("token"), ...owner, name: "faults", hash, permissions });
-  return { organizationId: owner.organizationId, token };
+  return token;
 }

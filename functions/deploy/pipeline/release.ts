@@ -4,6 +4,7 @@
  * pulled: the image is here or the deployment fails.
  */
 import type { Resources } from "../../../shared/domain/project.ts";
+import { processIdentity } from "../../../shared/shell/scripts/process-identity.ts";
 import { DeployFailure } from "../failure.ts";
 import type { Environment } from "../snapshot.ts";
 import { passEnvironment } from "./environment.ts";
@@ -27,10 +28,10 @@ export interface ReleaseRequest {
 /**
  * `$1` container, `$2` network, `$3` project, `$4` tag to give the image or empty, `$5` image id, `$6` container to stop first or empty,
  * then the client's arguments for `run`, without environment and image. The environment on standard input.
- * Answers `<pid>|<address>|<health check as JSON>`. Exit 61: the port is taken, and who
+ * Answers `<boot>|<pid>|<address>|<health check as JSON>`. Exit 61: the port is taken, and who
  * listens where; 62: the image is gone.
  */
-export const releaseScript = `
+export const releaseScript = `${processIdentity}
 container=$1 network=$2 project=$3 tag=$4 image=$5 stop_first=$6
 shift 6
 export HOME="\${HOME:-/root}" LC_ALL=C
@@ -49,8 +50,9 @@ make_network() {
   return 1
 }
 report() {
+  boot_identity
   docker container inspect --format \\
-    '{{.State.Pid}}|{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}|{{json .Config.Healthcheck}}' "$container"
+    "$boot"'|{{.State.Pid}}|{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}|{{json .Config.Healthcheck}}' "$container"
 }
 # Beside the other commands: each start of the client takes as long as all of our own work here.
 tagging=
@@ -110,6 +112,8 @@ export function releaseArguments(request: ReleaseRequest): { argv: string[]; std
 
 /** What must be known to ask the container how it is. */
 export interface StartedContainer {
+  /** Of the server: after another boot pid and address are those of something else. */
+  boot: string;
   pid: number;
   address: string;
   /** The image's own check as an argument vector, or null. */
@@ -117,12 +121,13 @@ export interface StartedContainer {
 }
 
 export function readStarted(stdout: string): StartedContainer {
-  const [, pid, address, health] = /^(\d+)\|([0-9a-f.:]*)\|(.*)$/.exec(stdout.trim()) ?? [];
-  if (pid === undefined || address === undefined || health === undefined) {
+  const [, boot, pid, address, health] =
+    /^([0-9a-f-]+)\|(\d+)\|([0-9a-f.:]*)\|(.*)$/.exec(stdout.trim()) ?? [];
+  if (boot === undefined || pid === undefined || address === undefined || health === undefined) {
     throw new Error("the server did not say how the container started");
   }
   const declared = JSON.parse(health) as { Test?: string[] } | null;
-  return { pid: Number(pid), address, check: checkOf(declared?.Test ?? []) };
+  return { boot, pid: Number(pid), address, check: checkOf(declared?.Test ?? []) };
 }
 
 function checkOf([kind, ...rest]: readonly string[]): readonly string[] | null {
