@@ -20,6 +20,8 @@ interface Running {
 
 /** A stop that takes longer is given up: what runs on servers goes on, and the next start takes it up. */
 const stopMs = 30_000;
+/** ctrl-C reaches this process from the terminal, and again from the npm that started it: no second, impatient one. */
+const sameSignalMs = 1_000;
 
 async function main(): Promise<void> {
   const configuration = readConfiguration(process.env, {
@@ -82,10 +84,13 @@ async function loadPlatform() {
 }
 
 function stopOnSignals(running: Promise<Running>, starting: AbortController, log: Log): void {
-  let asked = false;
+  let askedAtMs: number | undefined;
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
-    if (asked) process.exit(1);
-    asked = true;
+    if (askedAtMs !== undefined) {
+      if (performance.now() - askedAtMs >= sameSignalMs) process.exit(1);
+      return;
+    }
+    askedAtMs = performance.now();
     console.log(`\nStopping (${signal}). Work on servers goes on; the next start takes it up.`);
     setTimeout(() => process.exit(1), stopMs).unref();
     starting.abort(new StartFailure("stopped", "Stopped while starting."));

@@ -31,6 +31,7 @@ import { limits } from "../shared/domain/limits.ts";
 import { refuseUnsigned } from "../shared/http/identity-header.ts";
 import { createFeed } from "../shared/operations/follow.ts";
 import { endLeasesOfTheDead } from "../shared/operations/lease.ts";
+import type { LeaseTimes } from "../shared/operations/lease-times.ts";
 import { createRunner } from "../shared/operations/runner.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { Configuration } from "./configuration.ts";
@@ -54,6 +55,8 @@ export interface OneProcessOptions {
   secrets: InstanceSecrets;
   version: string;
   log: Log;
+  /** Default: those of the limits. */
+  lease?: LeaseTimes;
   /** Told when too many wrong tries have made another set-up code. */
   announceSetUpCode?: (code: string) => void;
 }
@@ -110,6 +113,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     concurrency,
     clock: monotonicClock,
     log,
+    ...(options.lease === undefined ? {} : { lease: options.lease }),
     observer: observeOperations(metrics),
   });
 

@@ -11,6 +11,7 @@ import { openDataFolder } from "../shared/adapters/data-folder.ts";
 import { startEmbeddedPostgres } from "../shared/adapters/embedded-postgres.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { migrateDatabase } from "../shared/adapters/postgres-migrate.ts";
+import { endWithUs } from "./end-with-us.ts";
 import { silentLog } from "./silent-log.ts";
 
 declare module "vitest" {
@@ -28,10 +29,12 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   await chmod(home, 0o755);
   const folder = await openDataFolder(join(home, "data"), { purpose: "platform" });
   const postgres = await startEmbeddedPostgres({ folder, log: silentLog });
+  const watch = endWithUs(home);
   await makeTemplate(postgres.url);
   project.provide("postgresUrl", postgres.url);
   return async () => {
     await postgres.stop();
+    watch.done();
     folder.release();
     await rm(home, { recursive: true, force: true });
   };

@@ -7,6 +7,7 @@ import { deployments } from "../../shared/db/schema.ts";
 import { DeployFailure } from "./failure.ts";
 import { choosePlace } from "./pipeline/choose-place.ts";
 import { engineFunction } from "./pipeline/engine-api.ts";
+import { orFullDisk } from "./pipeline/full-disk.ts";
 import { serverUnreachableCode } from "./pipeline/hand.ts";
 import { turnPhase } from "./pipeline/phases.ts";
 import { produceImage } from "./pipeline/produce-image.ts";
@@ -20,20 +21,27 @@ export async function tell(parts: StoryParts, context: DeploymentContext): Promi
   try {
     if (context.state === "queued") await begin(parts, context);
     const story = await openStory(parts, context);
-    // A look needs no claim, so both are asked at once.
-    const [kept] = await Promise.all([keptImageServes(story), story.hand.claim()]);
-    if (context.state === "building") await produce(story, kept);
-    if (context.state === "deploying") {
-      const addresses = await addressesOf(story);
-      await startContainer(story, addresses.hostname);
-      await putLive(story, addresses);
-    }
+    await work(story).catch(async (error: unknown) => {
+      throw await orFullDisk(story.hand, error, context.signal);
+    });
   } catch (error) {
     // Tells `undo` that asking this server again and again would only keep the project waiting.
     if (error instanceof DeployFailure && error.code === serverUnreachableCode) {
       await context.append([], { serverLost: true });
     }
     throw error;
+  }
+}
+
+async function work(story: Story): Promise<void> {
+  const { context } = story;
+  // A look needs no claim, so both are asked at once.
+  const [kept] = await Promise.all([keptImageServes(story), story.hand.claim()]);
+  if (context.state === "building") await produce(story, kept);
+  if (context.state === "deploying") {
+    const addresses = await addressesOf(story);
+    await startContainer(story, addresses.hostname);
+    await putLive(story, addresses);
   }
 }
 

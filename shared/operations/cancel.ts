@@ -8,7 +8,7 @@ import type { Database, Transaction } from "../db/database.ts";
 import { channels } from "./channels.ts";
 import type { OperationKind } from "./definition.ts";
 import { orderOfSubject } from "./queue-order.ts";
-import { allows } from "./state-table.ts";
+import { allows, standIn } from "./state-table.ts";
 import { rowsOf } from "./statements.ts";
 import { move } from "./transition.ts";
 
@@ -56,7 +56,8 @@ export async function requestCancel<State extends string, Event extends string>(
     if (row.final) {
       return "final";
     }
-    if (row.irrevocable || !allows(kind.states, row.state as State, kind.mechanism.cancelled)) {
+    const { cancelled } = kind.mechanism;
+    if (row.irrevocable || !allows(kind.states, standIn(kind, row.state, cancelled) as State, cancelled)) {
       return "too_late";
     }
     return row.inFlight ? await tellOwner(tx, id) : await cancelWaiting(tx, kind, id, row);

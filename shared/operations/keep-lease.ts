@@ -4,11 +4,11 @@
  * database's clock is never compared with ours.
  */
 import type { Database } from "../db/database.ts";
-import { limits } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import { LeaseLost } from "./definition.ts";
 import { renew } from "./lease.ts";
+import type { LeaseTimes } from "./lease-times.ts";
 
 export interface LeaseKeeper {
   /** Throws `LeaseLost` once the lease may be over, also when no timer has fired yet (the process was stopped). */
@@ -22,6 +22,7 @@ export interface KeepLeaseOptions {
   log: Log;
   id: string;
   leaseToken: number;
+  times: LeaseTimes;
   /** When the claim was sent, by `clock`. */
   sentAtMs: number;
   onLost: (reason: LeaseLost) => void;
@@ -29,9 +30,10 @@ export interface KeepLeaseOptions {
 }
 
 export function keepLease(options: KeepLeaseOptions): LeaseKeeper {
-  const { clock, onLost } = options;
+  const { clock, onLost, times } = options;
+  const safeMs = times.leaseMs - times.marginMs;
   const done = new AbortController();
-  let safeUntilMs = options.sentAtMs + limits.leaseMs - limits.leaseMarginMs;
+  let safeUntilMs = options.sentAtMs + safeMs;
   const lose = () => {
     done.abort();
     onLost(new LeaseLost());
@@ -49,7 +51,7 @@ export function keepLease(options: KeepLeaseOptions): LeaseKeeper {
     lose();
   };
   const beat = async () => {
-    for (let waitMs: number = limits.heartbeatMs; ; ) {
+    for (let waitMs = times.heartbeatMs; ; ) {
       await clock.sleep(waitMs, done.signal);
       const sentAtMs = clock.nowMs();
       const answer = await tryRenew(options);
@@ -59,9 +61,9 @@ export function keepLease(options: KeepLeaseOptions): LeaseKeeper {
       if (answer === "lost") {
         return lose();
       }
-      waitMs = answer === "unknown" ? limits.heartbeatRetryMs : limits.heartbeatMs;
+      waitMs = answer === "unknown" ? times.heartbeatRetryMs : times.heartbeatMs;
       if (answer !== "unknown") {
-        safeUntilMs = sentAtMs + limits.leaseMs - limits.leaseMarginMs;
+        safeUntilMs = sentAtMs + safeMs;
       }
     }
   };
@@ -81,10 +83,11 @@ async function tryRenew({
   id,
   leaseToken,
   log,
+  times,
   onCancel,
 }: KeepLeaseOptions): Promise<"kept" | "lost" | "unknown"> {
   try {
-    const renewed = await renew(db, id, leaseToken);
+    const renewed = await renew(db, id, leaseToken, times.leaseMs);
     if (renewed?.cancelRequested) {
       onCancel();
     }

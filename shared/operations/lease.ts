@@ -1,12 +1,11 @@
 /**
- * Who works on an operation: the holder of its lease, for 30 s by the database's clock, with a fencing token above that
+ * Who works on an operation: the holder of its lease, for 30 s (lease-times.ts) by the database's clock, with a fencing token above that
  * of every holder before. Claiming takes the lease in one transaction with the decision who may start. Rejected: locks
  * of sessions (lost unnoticed behind a pooler) and the clock of the process (two machines never agree).
  */
 import { sql } from "drizzle-orm";
 import { DrizzleQueryError } from "drizzle-orm/errors";
 import type { Database, Queryable, Transaction } from "../db/database.ts";
-import { limits } from "../domain/limits.ts";
 import { channels } from "./channels.ts";
 import type { AnyOperationKind } from "./definition.ts";
 import type { Mechanism } from "./mechanism.ts";
@@ -40,8 +39,8 @@ export interface ClaimRequest {
   kinds: ReadonlyMap<string, AnyOperationKind>;
   id: string;
   owner: string;
-  /** False where there is no room to work: only what waits in vain is settled. */
-  start: boolean;
+  /** How long the lease lasts, or null where there is no room to work: then only what waits in vain is settled. */
+  leaseMs: number | null;
 }
 
 /** Claims the operation, or the newer one that supersedes it. */
@@ -57,7 +56,10 @@ export async function claim(db: Database, request: ClaimRequest): Promise<ClaimA
   }
 }
 
-async function settleAndTake(db: Database, { kinds, id, owner, start }: ClaimRequest): Promise<ClaimAnswer> {
+async function settleAndTake(
+  db: Database,
+  { kinds, id, owner, leaseMs }: ClaimRequest,
+): Promise<ClaimAnswer> {
   return await db.transaction(async (tx) => {
     const row = await orderOfSubject(tx, id);
     const kind = row === null ? undefined : kinds.get(row.kind);
@@ -67,7 +69,10 @@ async function settleAndTake(db: Database, { kinds, id, owner, start }: ClaimReq
     const open = await openOperations(tx, row.subjectId);
     const decision = decide(open, kind, id);
     await supersede(tx, kind, row.subjectId, decision);
-    const claimed = decision.start && start ? await take(tx, decision.start.id, owner) : null;
+    const claimed =
+      decision.start === null || leaseMs === null
+        ? null
+        : await take(tx, decision.start.id, { owner, leaseMs });
     return { claimed, why: open.some((operation) => operation.id === id) ? "busy" : "gone" };
   });
 }
@@ -97,13 +102,17 @@ async function supersede(tx: Transaction, kind: AnyOperationKind, subjectId: str
 /** The mark tells whether an owner got anywhere: it covers the state and what the story has noted down. */
 const mark = sql`md5(state || (progress - 'mechanism')::text)`;
 
-async function take(tx: Transaction, id: string, owner: string): Promise<Claimed | null> {
+async function take(
+  tx: Transaction,
+  id: string,
+  { owner, leaseMs }: { owner: string; leaseMs: number },
+): Promise<Claimed | null> {
   const [row] = await rowsOf<Claimed & { mechanism: Mechanism | null }>(
     tx,
     sql`
       update operations set in_flight = true, attempts = attempts + 1, lease_owner = ${owner},
         lease_token = nextval('lease_tokens'),
-        lease_until = clock_timestamp() + ${limits.leaseMs}::int * interval '1 millisecond',
+        lease_until = clock_timestamp() + ${leaseMs}::int * interval '1 millisecond',
         started_at = coalesce(started_at, clock_timestamp()),
         progress = progress || jsonb_build_object('mechanism',
           coalesce(progress -> 'mechanism', '{}') || jsonb_build_object('mark', ${mark}, 'stalled',
@@ -119,16 +128,17 @@ async function take(tx: Transaction, id: string, owner: string): Promise<Claimed
   return row === undefined ? null : { ...row, mechanism: row.mechanism ?? {} };
 }
 
-/** Another 30 s. Null: the lease is not ours any more. */
+/** Another full lease. Null: it is not ours any more. */
 export async function renew(
   db: Queryable,
   id: string,
   leaseToken: number,
+  leaseMs: number,
 ): Promise<{ cancelRequested: boolean } | null> {
   const [row] = await rowsOf<{ cancelRequested: boolean }>(
     db,
     sql`
-      update operations set lease_until = clock_timestamp() + ${limits.leaseMs}::int * interval '1 millisecond'
+      update operations set lease_until = clock_timestamp() + ${leaseMs}::int * interval '1 millisecond'
       where id = ${id} and lease_token = ${leaseToken}::bigint and not final
       returning cancel_requested_at is not null as "cancelRequested"`,
   );

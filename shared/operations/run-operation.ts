@@ -14,8 +14,9 @@ import { isDatabaseAway } from "./database-away.ts";
 import { type AnyOperationKind, CancelRequested, LeaseLost } from "./definition.ts";
 import { keepLease } from "./keep-lease.ts";
 import { type Claimed, release } from "./lease.ts";
+import type { LeaseTimes } from "./lease-times.ts";
 import type { Ending } from "./mechanism.ts";
-import { allows } from "./state-table.ts";
+import { allows, knows, standIn } from "./state-table.ts";
 
 export interface RunOptions {
   db: Database;
@@ -23,6 +24,7 @@ export interface RunOptions {
   log: Log;
   kind: AnyOperationKind;
   claimed: Claimed;
+  times: LeaseTimes;
   /** When the claim was sent, by `clock`. */
   sentAtMs: number;
   observer?: OperationObserver | undefined;
@@ -65,7 +67,8 @@ export function runOperation(options: RunOptions): RunningOperation {
   };
   const held: HeldOperation = holdOperation({ db, kind, claimed, check: () => check(), onLost, onCancel });
   const { id, leaseToken } = claimed;
-  const keeper = keepLease({ db, clock, log, id, leaseToken, sentAtMs: options.sentAtMs, onLost, onCancel });
+  const { times, sentAtMs } = options;
+  const keeper = keepLease({ db, clock, log, id, leaseToken, times, sentAtMs, onLost, onCancel });
   const check = () => {
     life.signal.throwIfAborted();
     keeper.check();
@@ -111,8 +114,7 @@ interface Conclude extends RunOptions {
 async function conclude(run: Conclude): Promise<void> {
   const { claimed, held, kind } = run;
   const stalled = claimed.mechanism.stalled ?? 1;
-  const ending =
-    claimed.mechanism.ending ?? (stalled > limits.stalledAttempts ? abandoned : await tellStory(run));
+  const ending = claimed.mechanism.ending ?? lostCause(run, stalled) ?? (await tellStory(run));
   if (ending === null) {
     return;
   }
@@ -123,6 +125,22 @@ async function conclude(run: Conclude): Promise<void> {
   const { event, error } = lastWord(kind, held.context(run.life).state, ending, left);
   await held.end(event, { error });
 }
+
+/** How it ends where no story can help any more. */
+function lostCause({ kind, claimed }: Conclude, stalled: number): Ending | null {
+  if (!knows(kind, claimed.state)) return outdated;
+  return stalled > limits.stalledAttempts ? abandoned : null;
+}
+
+const outdated: Ending = {
+  how: "failed",
+  error: {
+    code: "outdated",
+    message: "An older version of the platform left this in a state that this version does not know.",
+    hint: "Start it again.",
+    logTail: [],
+  },
+};
 
 const abandoned: Ending = {
   how: "failed",
@@ -194,7 +212,7 @@ async function undo({ kind, held, life, clock, log }: Conclude): Promise<string 
 
 function lastWord(kind: AnyOperationKind, state: string, { how, error }: Ending, left: string | null) {
   const event = kind.mechanism[how];
-  if (left === null && allows(kind.states, state, event)) {
+  if (left === null && allows(kind.states, standIn(kind, state, event), event)) {
     return { event, error };
   }
   const hint =
@@ -215,8 +233,12 @@ function explained(kind: AnyOperationKind, error: unknown, log: Log): OperationE
 }
 
 /** Tries as long as the lease may last; afterwards it has ended by itself. */
-async function giveBack({ db, clock, claimed }: RunOptions, log: Log, planned: boolean): Promise<void> {
-  for (let waitMs = 100; waitMs < limits.leaseMs; waitMs *= 2) {
+async function giveBack(
+  { db, clock, claimed, times }: RunOptions,
+  log: Log,
+  planned: boolean,
+): Promise<void> {
+  for (let waitMs = 100; waitMs < times.leaseMs; waitMs *= 2) {
     try {
       return await release(db, claimed.id, claimed.leaseToken, planned);
     } catch (error) {

@@ -11,6 +11,7 @@ import type { Log } from "../ports/log.ts";
 import { channels } from "./channels.ts";
 import type { AnyOperationKind } from "./definition.ts";
 import { claim } from "./lease.ts";
+import { defaultLeaseTimes, type LeaseTimes } from "./lease-times.ts";
 import { type OperationObserver, type RunningOperation, runOperation } from "./run-operation.ts";
 import { checkKind } from "./state-table.ts";
 import { rowsOf } from "./statements.ts";
@@ -26,6 +27,8 @@ export interface RunnerOptions {
   /** `nowMs` should be monotonic: it is only ever compared with itself. */
   clock: Clock;
   log: Log;
+  /** Default: those of the limits. */
+  lease?: LeaseTimes;
   /** Counted for metrics. */
   observer?: OperationObserver;
 }
@@ -55,7 +58,7 @@ export interface Runner {
 
 export function createRunner(options: RunnerOptions): Runner {
   options.kinds.forEach(checkKind);
-  const { db, clock, log, owner, concurrency } = options;
+  const { db, clock, log, owner, concurrency, lease: times = defaultLeaseTimes } = options;
   const kinds = new Map(options.kinds.map((kind) => [kind.kind, kind]));
   const running = new Map<RunningOperation, Promise<void>>();
   const claiming = new Set<Promise<unknown>>();
@@ -69,7 +72,7 @@ export function createRunner(options: RunnerOptions): Runner {
     }
     if (!hasRoom()) {
       // What waits in vain is settled all the same.
-      const { why } = await claim(db, { kinds, id, owner, start: false });
+      const { why } = await claim(db, { kinds, id, owner, leaseMs: null });
       return why === "busy" ? "full" : why;
     }
     const starting = claimAndRun(id);
@@ -79,12 +82,12 @@ export function createRunner(options: RunnerOptions): Runner {
 
   const claimAndRun = async (id: string): Promise<HandleAnswer> => {
     const sentAtMs = clock.nowMs();
-    const { claimed, why } = await claim(db, { kinds, id, owner, start: true });
+    const { claimed, why } = await claim(db, { kinds, id, owner, leaseMs: times.leaseMs });
     const kind = kinds.get(claimed?.kind ?? "");
     if (claimed === null || kind === undefined) {
       return why;
     }
-    keep(runOperation({ db, clock, log, kind, claimed, sentAtMs, observer: options.observer }));
+    keep(runOperation({ db, clock, log, kind, claimed, times, sentAtMs, observer: options.observer }));
     return "started";
   };
 

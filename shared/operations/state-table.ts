@@ -34,6 +34,21 @@ export function allows<State extends string, Event extends string>(
   return event !== null && lookUp(table, state, event) !== undefined;
 }
 
+/** A row of an older version may be in a state that has left the table since. */
+export function knows(kind: AnyOperationKind, state: string): boolean {
+  return Object.hasOwn(kind.states, state);
+}
+
+/**
+ * The state that stands for this one in the table: itself, or the initial one for a state that has left it. From there
+ * the events that end an operation lead where they should; whoever moves a row takes no other from such a state.
+ */
+export function standIn(kind: AnyOperationKind, state: string, event: string | null): string {
+  const { failed, cancelled, superseded } = kind.mechanism;
+  const ends = event !== null && [failed, cancelled, superseded].includes(event);
+  return ends && !knows(kind, state) ? kind.initial : state;
+}
+
 /** Throws for a kind that could get stuck: checked once, when a runner is made, so that it never runs at all. */
 export function checkKind(kind: AnyOperationKind): void {
   const complain = (what: string) => {

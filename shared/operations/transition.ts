@@ -8,7 +8,7 @@ import type { Transaction } from "../db/database.ts";
 import type { OperationError } from "../domain/deployment.ts";
 import { channels } from "./channels.ts";
 import type { AnyOperationKind, NewEvent, TransitionExtras } from "./definition.ts";
-import { next } from "./state-table.ts";
+import { next, standIn } from "./state-table.ts";
 import { change, encode, rowsOf } from "./statements.ts";
 
 export interface Move {
@@ -27,7 +27,7 @@ export async function move(
   tx: Transaction,
   { kind, id, subjectId, from, event, condition, more = {} }: Move,
 ) {
-  const to = next(kind.states, from, event);
+  const to = next(kind.states, standIn(kind, from, event), event);
   const final = kind.final.has(to);
   const error = more.error ?? null;
   const moved = await change(tx, {

@@ -5,6 +5,8 @@
  * Rejected: writing the file first (a configuration that the proxy refuses would be served after the next reboot), and a
  * load for each new version (it closes idle connections; decision 0006).
  * Before a load clients are told for 100 ms to open new connections (`announce` in configuration.ts): none is lost.
+ * Whoever asked may be gone by the time of the answer. A closed channel must not end the script then (SIGPIPE): once it
+ * did, the announcement stayed, and every later answer of the proxy closed its connection.
  */
 import { adminSocket, announceFile, portsDirectory, proxyDirectory } from "./configuration.ts";
 
@@ -20,6 +22,7 @@ export type ApplyVerdict = "applied" | "superseded" | "foreign" | "busy" | "down
  */
 export const applyScript = `
 umask 022
+trap '' PIPE
 revision=$1 server=$2 projects=$3 dir=${proxyDirectory} ports=${portsDirectory} socket=${adminSocket} announce=${announceFile}
 number() { case $1 in ''|*[!0-9]*) echo 0 ;; *) echo "$1" ;; esac; }
 mkdir -p "$dir" "$ports" && chmod 711 /var/lib/slipway && exec 8>"$dir/lock" || exit 1
@@ -52,10 +55,11 @@ while [ "$projects" -gt 0 ] && IFS=' ' read -r project port; do
   fi
 done
 cat >"$dir/caddy.json.next" || exit 1
+# Also what a killed script has left.
+trap 'rm -f "$announce" "$dir/caddy.json.next" "$dir/reply"' EXIT
 if cmp -s "$dir/caddy.json.next" "$dir/caddy.json"; then
   code=$(ask http://localhost/config/admin/config)
 else
-  trap 'rm -f "$announce"' EXIT
   : >"$announce" && sleep 0.1
   code=$(ask -H 'Content-Type: application/json' --data-binary "@$dir/caddy.json.next" http://localhost/load)
 fi
@@ -63,13 +67,12 @@ curl_status=$?
 if [ "$code" != 200 ]; then
   for project in $fresh; do rm -rf "$ports/$project"; done
   if [ "$curl_status" = 7 ]; then echo down; else echo refused; head -c 500 "$dir/reply" 2>/dev/null; fi
-  rm -f "$dir/caddy.json.next" "$dir/reply"
   exit 0
 fi
 for each in $listed; do point "\${each%%:*}" "\${each#*:}"; done
 echo applied
 [ -z "$moved" ] || sync $moved
-if cmp -s "$dir/caddy.json.next" "$dir/caddy.json"; then rm -f "$dir/caddy.json.next"; else
+if ! cmp -s "$dir/caddy.json.next" "$dir/caddy.json"; then
   sync "$dir/caddy.json.next"
   mv "$dir/caddy.json.next" "$dir/caddy.json" || exit 1
   for folder in "$ports"/*; do
@@ -78,5 +81,4 @@ if cmp -s "$dir/caddy.json.next" "$dir/caddy.json"; then rm -f "$dir/caddy.json.
 fi
 echo "$revision" >"$dir/revision.next" && mv "$dir/revision.next" "$dir/revision" || exit 1
 find "$ports" -mindepth 2 -type f ! -newermt @2 -cmin +1 -delete
-rm -f "$dir/reply"
 `;

@@ -14,6 +14,7 @@ import type { RegistryAccess } from "../registry-access.ts";
 import type { Environment } from "../snapshot.ts";
 import { engineDown, engineFunction } from "./engine-api.ts";
 import { environmentFile } from "./environment.ts";
+import { diskFull } from "./full-disk.ts";
 import type { Names } from "./names.ts";
 import type { BuildPlan } from "./plan.ts";
 
@@ -118,12 +119,7 @@ const imageRefused =
 export function explainBuild(exitCode: number, tail: readonly string[]): DeployFailure {
   const text = tail.join("\n");
   if (/no space left on device/i.test(text)) {
-    return new DeployFailure(
-      "disk_full",
-      "The server's disk is full.",
-      "Free space on the server, then deploy again.",
-      tail,
-    );
+    return diskFull(tail);
   }
   if (exitCode === 127 || engineDown.test(text)) {
     const hint = "Run the server's bootstrap, which installs and starts the container engine.";

@@ -1,5 +1,6 @@
 /** What the last lines of an unsuccessful fetch mean, in words that a person can act on. */
 import { DeployFailure } from "../failure.ts";
+import { diskFull } from "./full-disk.ts";
 
 interface Reason {
   sign: RegExp;
@@ -46,12 +47,6 @@ const reasons: readonly Reason[] = [
     hint: "Set cloneUrl to an http or https address, or use a git connection with a deploy key.",
   },
   {
-    sign: /no space left on device/i,
-    code: "disk_full",
-    message: "The server's disk is full.",
-    hint: "Free space on the server, then deploy again.",
-  },
-  {
     sign: /could not resolve host|failed to connect|couldn't connect|connection refused|timed out|operation too slow|early eof|hung up|recv failure|error: 5\d\d|ssl|certificate/i,
     code: "git_unreachable",
     message: "The server could not reach the git host.",
@@ -76,6 +71,7 @@ export function explainFetch(exitCode: number, tail: readonly string[]): DeployF
     return new DeployFailure("server_not_ready", "git is not installed on the server.", hint, tail);
   }
   const text = tail.join("\n");
+  if (/no space left on device/i.test(text)) return diskFull(tail);
   const reason = reasons.find(({ sign }) => sign.test(text));
   if (reason === undefined) {
     return new DeployFailure(

@@ -5,18 +5,21 @@
  * does not listen yet. Failures while time remains do not count. Only looks, so it needs no fence.
  */
 import type { HealthCheck } from "../../../shared/domain/project.ts";
+import { processIdentity } from "../../../shared/shell/scripts/process-identity.ts";
 import { DeployFailure } from "../failure.ts";
 import type { StartedContainer } from "./release.ts";
 
 /**
  * For bash, whose /dev/tcp needs no client to be installed. `$1` container, `$2` pid, `$3` `http`, `exec` or `tcp`,
- * `$4` address, `$5` port, `$6` path, `$7` host name, `$8` seconds to go on asking; then the argv of the image's check.
- * Answers `healthy`, `exited <status> <out of memory>` or `waiting <last answer>`, then the container's last lines.
+ * `$4` address, `$5` port, `$6` path, `$7` host name, `$8` seconds to go on asking, `$9` boot of the server when the container started; then
+ * the argv of the image's check. Answers `healthy`, `restarted` (the server), `exited <status> <out of memory>` or `waiting <last answer>`, then the container's last lines.
  */
-export const probeScript = `
-container=$1 pid=$2 mode=$3 address=$4 port=$5 path=$6 host=$7 budget=$8
-shift 8
+export const probeScript = `${processIdentity}
+container=$1 pid=$2 mode=$3 address=$4 port=$5 path=$6 host=$7 budget=$8 boot_then=$9
+shift 9
 export LC_ALL=C
+boot_identity
+[ "$boot" = "$boot_then" ] || { echo restarted; exit 0; }
 last='no answer yet'
 ask_http() {
   local answer
@@ -92,19 +95,20 @@ export function probeArguments(request: ProbeRequest): string[] {
   const mode = healthCheck.path !== undefined ? "http" : started.check !== null ? "exec" : "tcp";
   return [
     ...[container, String(started.pid), mode, started.address, String(healthCheck.port ?? containerPort)],
-    ...[healthCheck.path ?? "/", hostname, String(seconds)],
+    ...[healthCheck.path ?? "/", hostname, String(seconds), started.boot],
     ...(mode === "exec" ? (started.check ?? []) : []),
   ];
 }
 
 export type ProbeAnswer =
   | { verdict: "healthy" }
+  | { verdict: "restarted" }
   | { verdict: "exited"; status: string; outOfMemory: boolean; lines: string[] }
   | { verdict: "waiting"; last: string; lines: string[] };
 
 export function readProbe(stdout: string): ProbeAnswer {
   const [first = "", ...rest] = stdout.split("\n");
-  if (first === "healthy") return { verdict: "healthy" };
+  if (first === "healthy" || first === "restarted") return { verdict: first };
   const lines = rest
     .map((line) => line.replace(/\r$/, ""))
     .filter((line, at) => line !== "" || at < rest.length - 1);
@@ -115,9 +119,11 @@ export function readProbe(stdout: string): ProbeAnswer {
   throw new Error("the server did not say how the container is");
 }
 
+export type BadAnswer = Exclude<ProbeAnswer, { verdict: "healthy" | "restarted" }>;
+
 /** `answer` with its lines already redacted. */
 export function explainProbe(
-  answer: Exclude<ProbeAnswer, { verdict: "healthy" }>,
+  answer: BadAnswer,
   healthCheck: HealthCheck,
   port: number,
   timeoutSeconds: number,

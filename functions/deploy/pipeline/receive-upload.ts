@@ -10,6 +10,7 @@ import { DeployFailure } from "../failure.ts";
 import { lastLines } from "../store.ts";
 import type { Story } from "../story-parts.ts";
 import { followToLog } from "./follow-to-log.ts";
+import { diskFull } from "./full-disk.ts";
 import { turnPhase } from "./phases.ts";
 
 /** `$1` directory of the deployment, `$2` digest. Answers `there` where nothing has to be sent. */
@@ -75,8 +76,7 @@ async function send({ parts, names, hand }: Story, digest: string): Promise<void
 
 function explainUnpack(exit: number, tail: readonly string[]): DeployFailure {
   if (/no space left on device/i.test(tail.join("\n"))) {
-    const hint = "Free space on the server, then deploy again.";
-    return new DeployFailure("disk_full", "The server's disk is full.", hint, tail);
+    return diskFull(tail);
   }
   if (exit === 127) {
     const hint = "Install tar and gzip on the server.";

@@ -4,6 +4,7 @@
  * pulled: the image is here or the deployment fails.
  */
 import type { Resources } from "../../../shared/domain/project.ts";
+import { processIdentity } from "../../../shared/shell/scripts/process-identity.ts";
 import { DeployFailure } from "../failure.ts";
 import type { Environment } from "../snapshot.ts";
 import { engineDown, engineFunction, engineMessage } from "./engine-api.ts";
@@ -30,12 +31,13 @@ export interface ReleaseRequest {
 /**
  * `$1` container, `$2` network, `$3` project, `$4` repository and `$5` tag to give the image or empty, `$6` image id, `$7` container to
  * stop first or empty; on standard input the container as the engine's API describes one, environment included.
- * Answers what the engine says of the running container. Exit 61: the port is taken, and who listens where; 62: the image is gone.
+ * Answers the identity of the boot, then what the engine says of the running container. Exit 61: the port is taken, and who listens where; 62: the image is gone.
  */
-export const releaseScript = `${engineFunction}
+export const releaseScript = `${processIdentity}${engineFunction}
 container=$1 network=$2 project=$3 repository=$4 tag=$5 image=$6 stop_first=$7
 export HOME="\${HOME:-/root}" LC_ALL=C
 at=http://engine
+boot_identity
 make_network() {
   set -- --label "slipway.project=$project" "$network"
   docker network create "$@" >/dev/null 2>&1 && return 0
@@ -53,7 +55,7 @@ found=$(engine -w '%{http_code} ' -o /dev/null "$at/containers/$container/json" 
 case $found in
   '200 '*)
     [ "$(docker container inspect --format '{{.State.Status}}' "$container")" = running ] \\
-      && { engine "$at/containers/$container/json"; exit; }
+      && { echo "$boot"; engine "$at/containers/$container/json"; exit; }
     docker rm --force "$container" >/dev/null 2>&1
     ;;
 esac
@@ -68,7 +70,7 @@ said=$(engine -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' --data
   --next -sS --max-time 100 --unix-socket /var/run/docker.sock "$at/containers/$container/json") 
 case $said in *'
 204
-'*) printf '%s\\n' "$said" | tail -n 1; exit ;; esac
+'*) echo "$boot"; printf '%s\\n' "$said" | tail -n 1; exit ;; esac
 docker rm --force "$container" >/dev/null 2>&1
 printf '%s\\n' "$said" >&2
 case $said in
@@ -133,17 +135,23 @@ function containerOf({
 
 /** What must be known to ask the container how it is. */
 export interface StartedContainer {
+  /** Of the server: after another boot pid and address are those of something else. */
+  boot: string;
   pid: number;
   address: string;
   /** The image's own check as an argument vector, or null. */
   check: readonly string[] | null;
 }
 
-/** Reads what the engine says of a container. */
+/** Reads the script's answer. */
 export function readStarted(stdout: string): StartedContainer {
-  const { State, NetworkSettings, Config } = JSON.parse(stdout) as InspectedContainer;
+  const [, boot, said] = /^([0-9a-f-]+)\n(\{.*\})\s*$/.exec(stdout) ?? [];
+  if (boot === undefined || said === undefined)
+    throw new Error("the server did not say how the container started");
+  const { State, NetworkSettings, Config } = JSON.parse(said) as InspectedContainer;
   const [network] = Object.values(NetworkSettings.Networks);
   return {
+    boot,
     pid: State.Pid,
     address: network?.IPAddress ?? "",
     check: checkOf(Config.Healthcheck?.Test ?? []),

@@ -7,7 +7,7 @@ import type { Story } from "../story-parts.ts";
 import { takeHostPort } from "./host-port.ts";
 import { containerOf } from "./names.ts";
 import { systemLine, turnPhase } from "./phases.ts";
-import { explainProbe, type ProbeAnswer, probeArguments, probeScript, readProbe } from "./probe.ts";
+import { type BadAnswer, explainProbe, probeArguments, probeScript, readProbe } from "./probe.ts";
 import {
   explainRelease,
   portTakenExit,
@@ -24,9 +24,15 @@ export async function startContainer(story: Story, hostname: string): Promise<vo
   const { context, parts } = story;
   const row = await deploymentRow(parts.db, context.id);
   await turn(story, { begun: "release", say: "Starting the new container" });
-  const started = await release(story, row);
+  let started = await release(story, row);
   await turn(story, { ended: "release", begun: "health" });
-  await waitUntilWell(story, started, row.containerPort ?? 0, hostname);
+  // The engine brings the container back, or we do; where it listens now is asked anew.
+  while ((await waitUntilWell(story, started, row.containerPort ?? 0, hostname)) === "restarted") {
+    await story.context.append([
+      systemLine("health", "The server has restarted; asking the container again"),
+    ]);
+    started = await release(story, await deploymentRow(parts.db, context.id));
+  }
   await turn(story, { ended: "health", begun: "switch" });
 }
 
@@ -107,7 +113,7 @@ async function waitUntilWell(
   started: StartedContainer,
   containerPort: number,
   hostname: string,
-): Promise<void> {
+): Promise<"healthy" | "restarted"> {
   const { healthCheck } = story.config;
   const timeoutSeconds = healthCheck.timeoutSeconds ?? limits.healthTimeoutSeconds;
   const untilMs = story.parts.clock.nowMs() + timeoutSeconds * 1_000;
@@ -129,7 +135,7 @@ async function waitUntilWell(
       bash: true,
     });
     const answer = readProbe(result.stdout);
-    if (answer.verdict === "healthy") return;
+    if (answer.verdict === "healthy" || answer.verdict === "restarted") return answer.verdict;
     if (answer.verdict === "exited" || leftSeconds <= askSeconds) {
       throw explainProbe(await noteLines(story, answer), healthCheck, containerPort, timeoutSeconds);
     }
@@ -137,10 +143,7 @@ async function waitUntilWell(
 }
 
 /** What the container said last goes into the log, without secrets. */
-async function noteLines<A extends Exclude<ProbeAnswer, { verdict: "healthy" }>>(
-  story: Story,
-  answer: A,
-): Promise<A> {
+async function noteLines<A extends BadAnswer>(story: Story, answer: A): Promise<A> {
   const lines = answer.lines.slice(-40).map((line) => story.redactor.redact(line).slice(0, 2_000));
   await story.context.append(
     lines.map((line) => ({ type: "log", data: { stream: "stdout", phase: "health", line } })),

@@ -83,13 +83,13 @@ describe("what the server answers", () => {
   it("about a container and its own check", () => {
     const container = (Healthcheck: unknown) =>
       readStarted(
-        JSON.stringify({
+        `b0-1\n${JSON.stringify({
           State: { Pid: 42 },
           NetworkSettings: { Networks: { any: { IPAddress: "172.18.0.2" } } },
           Config: { Healthcheck },
-        }),
+        })}\n`,
       );
-    expect(container(null)).toEqual({ pid: 42, address: "172.18.0.2", check: null });
+    expect(container(null)).toEqual({ boot: "b0-1", pid: 42, address: "172.18.0.2", check: null });
     const check = (Test: unknown) => container({ Test }).check;
     expect(check(["CMD", "curl", "x|y"])).toEqual(["curl", "x|y"]);
     expect(check(["CMD-SHELL", "exit 0"])).toEqual(["/bin/sh", "-c", "exit 0"]);
@@ -117,15 +117,27 @@ describe("what the server answers", () => {
     const ask = (path: string | undefined, check: string[] | null) =>
       probeArguments({
         container: "c",
-        started: { pid: 1, address: "a", check },
+        started: { boot: "b0-1", pid: 1, address: "a", check },
         healthCheck: { path },
         containerPort: 3_000,
         hostname: "h",
         seconds: 8,
       });
-    expect(ask("/up", ["x"])).toEqual(["c", "1", "http", "a", "3000", "/up", "h", "8"]);
-    expect(ask(undefined, ["x", "y"])).toEqual(["c", "1", "exec", "a", "3000", "/", "h", "8", "x", "y"]);
-    expect(ask(undefined, null)).toEqual(["c", "1", "tcp", "a", "3000", "/", "h", "8"]);
+    expect(ask("/up", ["x"])).toEqual(["c", "1", "http", "a", "3000", "/up", "h", "8", "b0-1"]);
+    expect(ask(undefined, ["x", "y"])).toEqual([
+      "c",
+      "1",
+      "exec",
+      "a",
+      "3000",
+      "/",
+      "h",
+      "8",
+      "b0-1",
+      "x",
+      "y",
+    ]);
+    expect(ask(undefined, null)).toEqual(["c", "1", "tcp", "a", "3000", "/", "h", "8", "b0-1"]);
   });
 });
 
