@@ -51,6 +51,11 @@ export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
   const pool = db.$client;
   // An idle connection that breaks is replaced at its next use; unheard, the event would end the process.
   pool.on("error", (error) => options.log.warn({ error }, "an idle database connection broke"));
+  // One that is lent out for a transaction and breaks between two statements has no listener but this: the next
+  // statement fails and tells. Unheard, the end of the database ended the platform.
+  pool.on("connect", (client) => {
+    client.on("error", (error) => options.log.debug({ error }, "a database connection broke"));
+  });
   return {
     db,
     counts: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),

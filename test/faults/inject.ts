@@ -74,9 +74,9 @@ export const inject: Record<FaultName, (struck: Struck) => Promise<unknown>> = {
     await releaseAll(met);
   },
   database: async ({ stage, owner, met }) => {
-    const pid = stage.postgres.pid();
+    const pid = await stage.databasePid();
     process.kill(pid, "SIGQUIT");
-    await until(() => stage.postgres.pid() !== pid, true, 30_000);
+    await until(async () => (await stage.databasePid()) !== pid, true, 30_000);
     await releaseAll(met);
     expect(owner.alive()).toBe(true);
   },

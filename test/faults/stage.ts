@@ -37,7 +37,8 @@ const shortLease: LeaseTimes = { leaseMs: 5_000, heartbeatMs: 1_000, heartbeatRe
 export interface FaultStage {
   machine: LabServer;
   relay: TcpRelay;
-  postgres: EmbeddedPostgres;
+  /** Of the database now. */
+  databasePid(): Promise<number>;
   db: Database;
   /** The server when it was ready and nothing had been deployed. */
   before: Inventory;
@@ -59,10 +60,17 @@ export async function openFaultStage(
   const home = await mkdtemp(join(tmpdir(), "slipway-faults-"));
   await chmod(home, 0o755);
   const folder = await openDataFolder(join(home, "data"), { purpose: "platform" });
-  const [machine, postgres] = await Promise.all([
-    lab.startServer(),
-    startEmbeddedPostgres({ folder, log: silentLog }),
-  ]);
+  // Its keeper takes the sixth death within ten minutes for a crash loop; here it is the sixth case.
+  const openPostgres = (): Promise<EmbeddedPostgres> =>
+    startEmbeddedPostgres({
+      folder,
+      log: silentLog,
+      onLost: () => {
+        running = openPostgres();
+      },
+    });
+  let running = openPostgres();
+  const [machine, postgres] = await Promise.all([lab.startServer(), running]);
   const watch = endWithUs(home);
   await Promise.all([prepare(machine), migrateDatabase(postgres.url), loadInstanceSecrets(folder)]);
   const relay = await startTcpRelay(machine);
@@ -93,7 +101,7 @@ export async function openFaultStage(
   return {
     machine,
     relay,
-    postgres,
+    databasePid: async () => (await running).pid(),
     db,
     before,
     controllers,
@@ -118,7 +126,7 @@ export async function openFaultStage(
       await Promise.all(controllers.splice(0).map((each) => each.kill()));
       await relay.close();
       await database.close();
-      await postgres.stop();
+      await (await running).stop();
       watch.done();
       folder.release();
       await machine.remove();

@@ -51,6 +51,20 @@ test("a transaction that throws leaves nothing", async () => {
   expect(await opened.db.select({ id: organizations.id }).from(organizations)).toEqual([]);
 });
 
+test("a connection that is cut between two statements of a transaction fails that transaction, not the process", async () => {
+  const other = openDatabase({ url: server.url, log });
+  const cut = opened.db.transaction(async (transaction) => {
+    await transaction.execute(sql`SELECT 1`);
+    await other.db.execute(cutConnections("slipway", sql`AND pid <> pg_backend_pid()`));
+    // It breaks while nothing is asked: an error that nobody hears would end this process, and the test with it.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await transaction.execute(sql`SELECT 2`);
+  });
+  await expect(cut).rejects.toThrow();
+  await other.close();
+  await expect(opened.db.execute(sql`SELECT 3 AS answer`)).resolves.toMatchObject({ rows: [{ answer: 3 }] });
+});
+
 test("the pool goes on after its connections were cut", async () => {
   await opened.db.execute(sql`SELECT 1`);
   const other = openDatabase({ url: server.url, log });
