@@ -33,8 +33,8 @@ beforeEach(async () => {
 
 /** Every host name that the last configuration sent to the server routes. */
 function routedHosts(): string[] {
-  const sent = platform.shell.commands.at(-1)?.command.stdin;
-  const servers = JSON.parse(String(sent)).apps.http.servers;
+  const sent = String(platform.shell.commands.at(-1)?.command.stdin);
+  const servers = JSON.parse(sent.slice(sent.indexOf("{"))).apps.http.servers;
   const routes = Object.values(servers).flatMap((server) => (server as { routes: Route[] }).routes);
   return routes.flatMap((route) => route.match?.[0]?.host ?? []);
 }

@@ -45,7 +45,8 @@ function silentAtFirst(): Shell {
         await new Promise<void>((resolve) => command.signal?.addEventListener("abort", () => resolve()));
         throw command.signal?.reason;
       }
-      const stdout = command.argv.at(-1) === "0" ? "gone\n" : "applied\n";
+      // Only the proxy's script has an input.
+      const stdout = command.stdin === undefined ? "gone\n" : "applied\n";
       return { code: 0, stdout, stdoutBytes: encoder.encode(stdout), stderr: "" };
     },
     async *stream() {
