@@ -45,8 +45,8 @@ function silentAtFirst(): Shell {
         await new Promise<void>((resolve) => command.signal?.addEventListener("abort", () => resolve()));
         throw command.signal?.reason;
       }
-      // Only the proxy's script has an input.
-      const stdout = command.stdin === undefined ? "gone\n" : "applied\n";
+      // Only the proxy's script is given a configuration.
+      const stdout = String(command.stdin).includes('"apps"') ? "applied\n" : "gone\n";
       return { code: 0, stdout, stdoutBytes: encoder.encode(stdout), stderr: "" };
     },
     async *stream() {
