@@ -171,7 +171,7 @@ function readDatabaseUrl(value: string | undefined): string | undefined {
 
 /** GitHub and its like take any text; a short one can be guessed from one signed delivery. */
 function readWebhookSecret(value: string | undefined): string | undefined {
-  if (value === undefined || value.length >= 16) return value;
+  if (value === undefined || value.length >= limits.webhookSecretLength) return value;
   throw wrong("GIT_WEBHOOK_SECRET", "is shorter than 16 characters", 'the output of "openssl rand -hex 32"');
 }
 

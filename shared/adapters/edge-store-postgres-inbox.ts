@@ -3,7 +3,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
 import { newId } from "../domain/identifier.ts";
 import { limits } from "../domain/limits.ts";
-import { encode, rowsOf } from "../operations/statements.ts";
+import { encode, rowsOf, type Together } from "../operations/statements.ts";
 import type {
   Claim,
   HookSecret,
@@ -14,12 +14,12 @@ import type {
 } from "../ports/edge-store.ts";
 import { settle } from "./edge-store-postgres-settle.ts";
 
-export function createPostgresInbox(db: Database): InboxStore {
+export function createPostgresInbox(db: Database, together: Together): InboxStore {
   return {
     hookSecrets: (repository, hookId, most) => hookSecrets(db, repository, hookId, most),
     linkedProjects: (repository, trust) => linkedProjects(db, repository, trust),
     claim: (delivery, organizationIds) => claim(db, delivery, organizationIds),
-    settle: (claimed, plan) => settle(db, claimed, plan),
+    settle: (claimed, plan) => settle(together, claimed, plan),
     fail: (claimed, reason) => fail(db, claimed, reason),
     reclaim: (most) => reclaim(db, most),
   };

@@ -1,5 +1,10 @@
-/** The edge on a real database, with functions that only note what reached them (or real ones, where a test gives them). */
+/**
+ * The edge on a real database, with functions that only note what reached them (or real ones, where a test gives them).
+ * On the host of the run: in this process, or in workerd (`npm test -- --project workerd`), from one definition.
+ */
 import { randomBytes } from "node:crypto";
+import packageDocument from "../../package.json" with { type: "json" };
+import { inject, test } from "vitest";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
 import { createEdge } from "../../edge/app.ts";
 import type { EdgeOptions } from "../../edge/edge-options.ts";
@@ -16,6 +21,8 @@ import type { Identity } from "../../shared/domain/principal.ts";
 import { makeSealKey } from "../keys.ts";
 import { manualClock } from "../manual-clock.ts";
 import { recordingLog } from "../silent-log.ts";
+import "./workerd/global-set-up.ts";
+import { ageRateWindows, edgeOnWorkerd } from "./workerd/edge-on-workerd.ts";
 
 export interface Reached {
   module: string;
@@ -23,10 +30,16 @@ export interface Reached {
   identity: Identity | undefined;
 }
 
+const keys = { webhook: makeSealKey(), idempotency: makeSealKey() };
 export const testSealer = createSealer({
-  webhook: [{ kid: "t", key: makeSealKey() }],
-  idempotency: [{ kid: "t", key: makeSealKey() }],
+  webhook: [{ kid: "t", key: keys.webhook }],
+  idempotency: [{ kid: "t", key: keys.idempotency }],
 });
+
+const workerd = inject("workerd");
+export const onNode = workerd === undefined;
+/** For what only a host in the test's own process shows: its clock is moved, or its store made to fail. */
+export const testOnNode = test.runIf(onNode);
 
 export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}) {
   const reached: Reached[] = [];
@@ -42,7 +55,7 @@ export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}
   });
   const options: EdgeOptions = {
     mode: "self-hosted",
-    version: "0.0.0-test",
+    version: packageDocument.version,
     baseUrl: "http://edge.test",
     store: createPostgresEdgeStore(db),
     forwarder: forwardInProcess({ platform: noting("platform"), deploy: noting("deploy") }),
@@ -57,7 +70,14 @@ export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}
     clock,
     ...overrides,
   };
-  const app = createEdge(options);
+  const app = workerd === undefined ? createEdge(options) : edgeOnWorkerd(db, options, keys, workerd);
+  if (workerd !== undefined) {
+    const { advance } = clock;
+    clock.advance = async (ms) => {
+      await ageRateWindows(db, ms);
+      await advance(ms);
+    };
+  }
   /** As a host would call it. `from` is the address of the peer. */
   const send = async (path: string, init: RequestInit & { token?: string; from?: string } = {}) => {
     const { token, from = "192.0.2.1", ...rest } = init;

@@ -104,12 +104,12 @@ function mayUse(from: string, specifier: string): boolean {
   return libraries === "any" || libraries === "one a file" || libraries.includes(packageOf(specifier));
 }
 
-/** Drizzle's driver for pg is the bridge between the two: together they count as one. */
+/** Drizzle's driver for pg, or for Neon, is the bridge between the two: together they count as one. */
 function librariesOf(path: string): string[] {
   const names = allImports
     .filter(({ from, kind }) => from === path && kind === "library")
     .map(({ to }) => packageOf(to));
   const unique = new Set(names);
-  if (unique.has("pg") && unique.has("drizzle-orm")) unique.delete("drizzle-orm");
+  if (unique.has("pg") || unique.has("@neondatabase/serverless")) unique.delete("drizzle-orm");
   return [...unique].sort();
 }
