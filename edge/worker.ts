@@ -34,7 +34,10 @@ export default {
     } catch (error) {
       edges.delete(environment);
       createConsoleLog("error").error({ err: error }, "the worker cannot serve");
-      const body = { error: "The platform is not set up yet; its log says what is missing.", code: "not_ready" };
+      const body = {
+        error: "The platform is not set up yet; its log says what is missing.",
+        code: "not_ready",
+      };
       return Response.json(body, { status: 503, headers: { "retry-after": "60" } });
     }
   },
@@ -52,6 +55,8 @@ async function openEdge(environment: WorkerEnvironment): Promise<EdgeApp> {
     forwarder: forwardHttp({
       origins: settings.origins,
       signer: await createIdentitySigner(settings.identityKey),
+      // This fetch keeps nothing of a stream, and knows no `redirect: "error"`.
+      streamed: {},
     }),
     limiter: createShieldedLimiter(settings.shield, createPostgresLimiter(db)),
     sealer: createSealer(settings.rings),

@@ -18,7 +18,16 @@ interface Asked {
 }
 
 const rawText = { getTypeParser: () => (value: string) => value };
-const errorFields = ["severity", "code", "detail", "hint", "schema", "table", "column", "constraint"] as const;
+const errorFields = [
+  "severity",
+  "code",
+  "detail",
+  "hint",
+  "schema",
+  "table",
+  "column",
+  "constraint",
+] as const;
 
 /** `urlOf` answers the address of a database by its name. */
 export async function startNeonProxy(urlOf: (database: string) => string): Promise<NeonProxy> {
@@ -60,7 +69,8 @@ async function answer(
   const asked = JSON.parse(Buffer.concat(chunks).toString()) as Asked | { queries: Asked[] };
   const client = await poolOf(request).connect();
   try {
-    const result = "queries" in asked ? { results: await inOne(client, asked.queries) } : await run(client, asked);
+    const result =
+      "queries" in asked ? { results: await inOne(client, asked.queries) } : await run(client, asked);
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(result));
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;

@@ -72,7 +72,9 @@ export async function startWranglerDev(options: WranglerDevOptions = {}): Promis
 }
 
 async function answers(url: string): Promise<boolean> {
-  const answer = await fetch(`${url}/api/system/health`, { signal: AbortSignal.timeout(5_000) }).catch(() => null);
+  const answer = await fetch(`${url}/api/system/health`, { signal: AbortSignal.timeout(5_000) }).catch(
+    () => null,
+  );
   await answer?.body?.cancel();
   return answer !== null;
 }

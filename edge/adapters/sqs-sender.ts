@@ -13,7 +13,9 @@ export interface SqsSenderOptions {
   secretAccessKey: string;
 }
 
-type Send = (...sent: Parameters<Queue["send"]> extends [unknown, ...infer Rest] ? Rest : never) => Promise<void>;
+type Send = (
+  ...sent: Parameters<Queue["send"]> extends [unknown, ...infer Rest] ? Rest : never
+) => Promise<void>;
 
 export function createSqsSender({ queueUrl, region, accessKeyId, secretAccessKey }: SqsSenderOptions): Send {
   const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: "sqs", retries: 2 });

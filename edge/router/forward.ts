@@ -35,7 +35,8 @@ export async function forward(
   const answered = new AbortController();
   const identity =
     c.get("identity") ?? nobody({ sourceIp: c.get("sourceIp"), requestId: c.get("requestId") });
-  const request = forwardedRequest(c, AbortSignal.any([c.req.raw.signal, over.signal]));
+  const ends = [c.req.raw.signal, over.signal, c.get("streamed")?.cut].filter((each) => each !== undefined);
+  const request = forwardedRequest(c, AbortSignal.any(ends));
   const answer = options.forwarder.forward(module, request, identity).catch((cause: unknown) => {
     if (cause instanceof Refusal) throw cause;
     const refused = c.get("streamed")?.refused();

@@ -14,10 +14,7 @@ import { createPostgresInbox } from "./edge-store-postgres-inbox.ts";
 import { findSession, touchSession } from "./edge-store-postgres-session.ts";
 
 /** `together` only where the driver has no interactive transactions. */
-export function createPostgresEdgeStore(
-  db: Database,
-  together: Together = inTransaction(db),
-): EdgeStore {
+export function createPostgresEdgeStore(db: Database, together: Together = inTransaction(db)): EdgeStore {
   return {
     ping: async () => void (await rowsOf(db, sql`select 1`)),
     findCredential: (tokenHash) => findCredential(db, tokenHash),

@@ -34,7 +34,11 @@ export function readRings<P extends Part>(part: P, value: ReadValue): Rings<P> {
 }
 
 function readRing(name: string, value: ReadValue): KeyRing {
-  const parsed = readJson(name, value, 'a list of keys as JSON: [{"kid":"2026-11","key":"<32 bytes, base64>"}]');
+  const parsed = readJson(
+    name,
+    value,
+    'a list of keys as JSON: [{"kid":"2026-11","key":"<32 bytes, base64>"}]',
+  );
   if (!Array.isArray(parsed) || parsed.length === 0 || !parsed.every(isSealKey)) {
     throw wrong(name, 'is not a list of keys as JSON: [{"kid":"2026-11","key":"<32 bytes, base64>"}]');
   }
@@ -54,7 +58,8 @@ export function readIdentityPublicKeys(value: ReadValue): PublicIdentityKey[] {
   if (!Array.isArray(parsed) || parsed.length === 0 || !parsed.every(isPublicKey)) {
     throw wrong(identityPublicName, "is not a JSON list of Ed25519 keys with a kid");
   }
-  if (parsed.some((key) => "d" in key)) throw wrong(identityPublicName, "holds a private half; leave out `d`");
+  if (parsed.some((key) => "d" in key))
+    throw wrong(identityPublicName, "holds a private half; leave out `d`");
   return parsed;
 }
 

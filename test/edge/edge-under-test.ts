@@ -3,13 +3,14 @@
  * On the host of the run: in this process, or in workerd (`npm test -- --project workerd`), from one definition.
  */
 import { randomBytes } from "node:crypto";
-import packageDocument from "../../package.json" with { type: "json" };
 import { inject, test } from "vitest";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
 import { createEdge } from "../../edge/app.ts";
 import type { EdgeOptions } from "../../edge/edge-options.ts";
+import { serveEdge } from "../../edge/node.ts";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
 import { createCounters } from "../../edge/webhooks/counters.ts";
+import packageDocument from "../../package.json" with { type: "json" };
 import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../shared/crypto/token.ts";
@@ -70,7 +71,14 @@ export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}
     clock,
     ...overrides,
   };
-  const app = workerd === undefined ? createEdge(options) : edgeOnWorkerd(db, options, keys, workerd);
+  const remote = workerd === undefined ? undefined : edgeOnWorkerd(db, options, keys, workerd);
+  const app = remote ?? createEdge(options);
+  /** Over the network, on the host itself. */
+  const open = async () => {
+    if (remote !== undefined) return { ...(await remote.direct()), close: async () => undefined };
+    const served = await serveEdge({ app, host: "127.0.0.1", port: 0, closeMs: 1_000 });
+    return { url: served.url, headers: {}, close: served.close };
+  };
   if (workerd !== undefined) {
     const { advance } = clock;
     clock.advance = async (ms) => {
@@ -85,7 +93,7 @@ export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}
     if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
     return app.fetch(new Request(`http://edge.test${path}`, { ...rest, headers }), { remoteAddress: from });
   };
-  return { app, options, send, reached, nudged, clock, log, counters };
+  return { app, options, open, send, reached, nudged, clock, log, counters };
 }
 
 export async function seedToken(

@@ -111,7 +111,8 @@ describe("a function that", () => {
     expect((await reader?.read())?.value).toBe("id: 2\n");
   });
 
-  test("is told when the caller leaves", async () => {
+  // Workerd notices with the next byte that is sent: the test of both ways has a stream that sends.
+  testOnNode("is told when the caller leaves", async () => {
     let cancelled = false;
     const stream = new ReadableStream<Uint8Array>({
       cancel() {
@@ -121,7 +122,7 @@ describe("a function that", () => {
     const edge = edgeUnderTest(database.db, { forwarder: { forward: async () => new Response(stream) } });
     const answer = await edge.send("/api/deployments/dep_1/stream", { token });
     await answer.body?.cancel();
-    await expect.poll(() => cancelled, { timeout: 5_000 }).toBe(true);
+    expect(cancelled).toBe(true);
   });
 });
 

@@ -19,7 +19,7 @@ describe("limits of the ingress", () => {
     expect(statuses.filter((status) => status === 404)).toHaveLength(120);
     expect(statuses.filter((status) => status === 429)).toHaveLength(10);
     const refused = answers.find((answer) => answer.status === 429);
-    expect(refused?.headers.get("retry-after")).toBe("60");
+    expect(refused?.headers.get("retry-after")).toMatch(/^(60|5\d)$/);
     expect((await edge.send("/api/webhooks/nobody", { method: "POST", from: "198.51.100.2" })).status).toBe(
       404,
     );

@@ -88,26 +88,31 @@ describe("refusals, in the order of spec.md", () => {
     }
   });
 
-  testOnNode("a handler that throws is 200 with success: false, and the sweeper makes up for it", async () => {
-    const edge = edgeUnderTest(scene.db);
-    const projectId = await seedProject(scene);
-    const { settle } = edge.options.store.inbox;
-    edge.options.store.inbox.settle = () => Promise.reject(new Error("relation does not exist"));
-    const answer = await deliver(edge, push(scene));
-    expect(answer.status).toBe(200);
-    const body = await answer.json();
-    expect(body).toEqual({ success: false, error: expect.not.stringContaining("relation") });
-    expect(await rowsOf(scene)).toMatchObject([{ status: "failed", reason: "handler_failed", attempts: 1 }]);
+  testOnNode(
+    "a handler that throws is 200 with success: false, and the sweeper makes up for it",
+    async () => {
+      const edge = edgeUnderTest(scene.db);
+      const projectId = await seedProject(scene);
+      const { settle } = edge.options.store.inbox;
+      edge.options.store.inbox.settle = () => Promise.reject(new Error("relation does not exist"));
+      const answer = await deliver(edge, push(scene));
+      expect(answer.status).toBe(200);
+      const body = await answer.json();
+      expect(body).toEqual({ success: false, error: expect.not.stringContaining("relation") });
+      expect(await rowsOf(scene)).toMatchObject([
+        { status: "failed", reason: "handler_failed", attempts: 1 },
+      ]);
 
-    edge.options.store.inbox.settle = settle;
-    await sweepDeliveries(edge.options);
-    expect(await deploymentsOf(scene, projectId)).toEqual([]);
-    await scene.db.update(webhookDeliveries).set({ leaseUntil: new Date(0) });
-    await sweepDeliveries(edge.options);
-    expect(await deploymentsOf(scene, projectId)).toHaveLength(1);
-    expect(await rowsOf(scene)).toMatchObject([{ status: "done", attempts: 2 }]);
-    expect(edge.nudged).toHaveLength(1);
-  });
+      edge.options.store.inbox.settle = settle;
+      await sweepDeliveries(edge.options);
+      expect(await deploymentsOf(scene, projectId)).toEqual([]);
+      await scene.db.update(webhookDeliveries).set({ leaseUntil: new Date(0) });
+      await sweepDeliveries(edge.options);
+      expect(await deploymentsOf(scene, projectId)).toHaveLength(1);
+      expect(await rowsOf(scene)).toMatchObject([{ status: "done", attempts: 2 }]);
+      expect(edge.nudged).toHaveLength(1);
+    },
+  );
 
   testOnNode("a failed delivery that is sent again runs again", async () => {
     const edge = edgeUnderTest(scene.db);

@@ -3,7 +3,7 @@
  * test's database over HTTP and reaches functions over HTTP, where the test's forwarder stands behind the check of the
  * signed identity. What cannot reach into another process (a clock, a store) is here only for tests of the other host.
  */
-import { createServer, type IncomingMessage, request as send, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
@@ -19,12 +19,16 @@ import { makeIdentityKey } from "../../keys.ts";
 export interface WorkerdEdge {
   /** Answers what `app.fetch` answers on Node. */
   fetch(request: Request, env?: { remoteAddress?: string }): Promise<Response>;
+  /** Where the worker itself is reached, and what each request needs to reach this edge. */
+  direct(): Promise<{ url: string; headers: Record<string, string> }>;
 }
 
 const identityKey = makeIdentityKey();
 /** Of the connection between worker and function, and not of the request that is forwarded. */
 const transport = new Set([
   ...["host", "connection", "content-length", "transfer-encoding", "accept-encoding"],
+  // Cloudflare's own, on every request of a worker.
+  "cf-worker",
   identityHeader,
 ]);
 
@@ -35,20 +39,22 @@ export function edgeOnWorkerd(
   workerd: { url: string; neonEndpoint: string },
 ): WorkerdEdge {
   let settings: Promise<string> | undefined;
+  const direct = async (remoteAddress = "127.0.0.1") => {
+    settings ??= makeSettings(db, options, keys, workerd.neonEndpoint);
+    const headers = { "x-test-settings": await settings, "cf-connecting-ip": remoteAddress };
+    return { url: workerd.url, headers };
+  };
   return {
-    async fetch(request, env = {}) {
-      settings ??= makeSettings(db, options, keys, workerd.neonEndpoint);
-      return overTheWire(request, {
-        url: workerd.url,
-        headers: { "x-test-settings": await settings, "cf-connecting-ip": env.remoteAddress ?? "192.0.2.1" },
-      });
-    },
+    direct: () => direct(),
+    fetch: async (request, { remoteAddress } = {}) => overTheWire(request, await direct(remoteAddress)),
   };
 }
 
 /** The database's clock cannot be moved; what it compares with can. */
 export async function ageRateWindows(db: Database, ms: number): Promise<void> {
-  await db.update(rateWindows).set({ endsAt: sql`${rateWindows.endsAt} - make_interval(secs => ${ms / 1000})` });
+  await db
+    .update(rateWindows)
+    .set({ endsAt: sql`${rateWindows.endsAt} - make_interval(secs => ${ms / 1000})` });
 }
 
 async function makeSettings(

@@ -1,9 +1,14 @@
 /**
  * The product's worker, which a test gives its settings with each request: one runtime serves all tests. Nothing else
- * is changed. Each edge has a shield of its own, as each test has a limiter of its own on the other host.
+ * is changed but the cap of uploads. Each edge has a shield of its own, as each test has a limiter of its own on the other host.
  */
 import worker from "../../../edge/worker.ts";
 import type { WorkerEnvironment } from "../../../edge/worker-environment.ts";
+import { limits } from "../../../shared/domain/limits.ts";
+import { uploadBytesOnWorkerd } from "./upload-cap.ts";
+
+// 300 MB through three processes would take a minute of every run.
+Object.assign(limits, { uploadBytes: uploadBytesOnWorkerd });
 
 type Context = Parameters<typeof worker.fetch>[2];
 type Shield = { limit(options: { key: string }): Promise<{ success: boolean }> };
@@ -17,7 +22,11 @@ export default {
     if (settings === null) return worker.fetch(request, environment, context);
     const headers = new Headers(request.headers);
     headers.delete(settingsHeader);
-    return worker.fetch(new Request(request, { headers }), environmentOf(settings, environment), context);
+    return worker.fetch(
+      new Request(request, { headers, signal: request.signal }),
+      environmentOf(settings, environment),
+      context,
+    );
   },
 };
 
