@@ -29,7 +29,10 @@ export default defineConfig({
           name: "workerd",
           include: ["edge/**/*.test.ts"],
           // Of one host alone, or of pure functions.
-          exclude: ["edge/{node,memory-limiter,observe,reference,source-ip}.test.ts", "edge/adapters/**"],
+          exclude: [
+            "edge/{node,memory-limiter,observe,reference,source-ip,worker-environment}.test.ts",
+            "edge/adapters/**",
+          ],
           globalSetup: set("./edge/workerd/global-set-up.ts"),
           testTimeout: 60_000,
         },
