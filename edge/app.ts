@@ -1,7 +1,7 @@
 /**
  * The one way in, the same app on both hosts. Every route of the contract goes through the same gates in the same
  * order: mode and path 404 → token 401 → tag 403 → rate 429 → size 413 → the edge itself or a function.
- * What is not in the contract's table does not exist, except for the three pages for people.
+ * What is not in the contract's table does not exist, except for the pages for people.
  */
 import { type Context, Hono } from "hono";
 import { createMiddleware } from "hono/factory";

@@ -1,7 +1,8 @@
-/** The pages for people: that it runs, and how to call it. Plain HTML without scripts, the same on both hosts. */
+/** The pages for people: that it runs, how to call it, and how to join. Plain HTML, the same on both hosts. */
 import type { Hono } from "hono";
 import { openApiDocument } from "../../shared/contract/openapi.ts";
 import type { EdgeEnv } from "../edge-options.ts";
+import { acceptInvitationPolicy, renderAcceptInvitation } from "./accept-invitation.ts";
 import { renderLanding } from "./landing.ts";
 import { renderReference } from "./reference.ts";
 
@@ -18,6 +19,11 @@ export function addPages(app: Hono<EdgeEnv>, version: string): void {
   const reference = once(() => renderReference(document()));
   app.get("/", (c) => c.body(renderLanding(version), 200, pageHeaders));
   app.get("/api/docs", (c) => c.body(reference(), 200, pageHeaders));
+  app.get("/accept-invitation", (c) => {
+    const nonce = crypto.randomUUID();
+    const headers = { ...pageHeaders, "content-security-policy": acceptInvitationPolicy(nonce) };
+    return c.body(renderAcceptInvitation(nonce), 200, { ...headers, "cache-control": "no-store" });
+  });
   app.get("/api/openapi.json", (c) => c.json(document()));
 }
 

@@ -6,6 +6,7 @@ import { eq } from "drizzle-orm";
 import { deployments } from "../../shared/db/schema.ts";
 import { DeployFailure } from "./failure.ts";
 import { choosePlace } from "./pipeline/choose-place.ts";
+import { engineFunction } from "./pipeline/engine-api.ts";
 import { serverUnreachableCode } from "./pipeline/hand.ts";
 import { turnPhase } from "./pipeline/phases.ts";
 import { produceImage } from "./pipeline/produce-image.ts";
@@ -19,8 +20,9 @@ export async function tell(parts: StoryParts, context: DeploymentContext): Promi
   try {
     if (context.state === "queued") await begin(parts, context);
     const story = await openStory(parts, context);
-    await story.hand.claim();
-    if (context.state === "building") await produce(story);
+    // A look needs no claim, so both are asked at once.
+    const [kept] = await Promise.all([keptImageServes(story), story.hand.claim()]);
+    if (context.state === "building") await produce(story, kept);
     if (context.state === "deploying") {
       const addresses = await addressesOf(story);
       await startContainer(story, addresses.hostname);
@@ -57,9 +59,9 @@ async function begin(parts: StoryParts, context: DeploymentContext): Promise<voi
   );
 }
 
-async function produce(story: Story): Promise<void> {
+async function produce(story: Story, keptImageServes: boolean): Promise<void> {
   const { context, parts } = story;
-  const produced = (await keptImageServes(story)) ? null : await produceImage(story);
+  const produced = keptImageServes ? null : await produceImage(story);
   const { events, progress } = turnPhase(context.progress, { ended: "build" }, parts.clock.nowMs());
   await context.transition(
     "release",
@@ -70,8 +72,9 @@ async function produce(story: Story): Promise<void> {
 
 /** A rollback whose image is gone after all builds that commit again. */
 async function keptImageServes({ context, deployment, hand }: Story): Promise<boolean> {
-  if (deployment.mode !== "image" || deployment.imageId === null) return false;
-  const script = `HOME="\${HOME:-/root}" docker image inspect --format '{{.ID}}' "$1"`;
+  if (context.state !== "building" || deployment.mode !== "image" || deployment.imageId === null)
+    return false;
+  const script = `${engineFunction} engine --fail --output /dev/null "http://engine/images/$1/json"`;
   const found = await hand.look({ script, args: [deployment.imageId], deadlineMs: 30_000 });
   if (found.code === 0) return true;
   await context.write(async (tx) => {

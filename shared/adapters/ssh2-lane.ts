@@ -1,8 +1,8 @@
 /**
  * The connections to one server for one kind of work: at most one in use, its channels handed out first come, first served.
- * The limit of channels is found, not configured: sshd answers "open failed" above its MaxSessions, which lowers the limit and puts the
- * command back where it stood. After some failed connects in a row it fails at once for a while with the same reason (breaker), so that
- * a dead server costs its callers nothing. Rejected: a connection a command (peers left sessions behind) and a fixed limit.
+ * A command that the server refuses for its MaxSessions (ssh2-pooled.ts) goes back to where it stood. After some failed connects in a
+ * row it fails at once for a while with the same reason (breaker), so that a dead server costs its callers nothing.
+ * Rejected: a connection a command (peers left sessions behind) and a fixed limit.
  */
 import type { ClientChannel } from "ssh2";
 import { ShellFailure, type ShellTarget } from "../ports/shell.ts";
@@ -10,6 +10,7 @@ import { type BreakerOptions, ConnectBreaker } from "./connect-breaker.ts";
 import { type Patience, patience } from "./patience.ts";
 import { startOnChannel } from "./ssh2-channel.ts";
 import type { Connection } from "./ssh2-connection.ts";
+import { Pooled } from "./ssh2-pooled.ts";
 import { WaitingLine } from "./waiting-line.ts";
 
 export interface LaneOptions extends BreakerOptions {
@@ -20,30 +21,6 @@ export interface LaneOptions extends BreakerOptions {
   /** How long an ended channel may stay unconfirmed before its connection is given up. */
   stuckChannelMs: number;
 }
-
-interface Pooled {
-  connection: Connection;
-  revision: string;
-  open: number;
-  limit: number;
-  stuck: number;
-  sinceRefused: number;
-  /** When a channel of it was last closed. */
-  servedAtMs: number | undefined;
-  /** No channel is opened before this. */
-  pausedUntilMs: number;
-  retired: boolean;
-}
-
-/**
- * A limit that was lowered rises by one after this many times its number of commands: sshd frees a session a moment after it has said
- * that the channel is closed, so a refusal may have been about that moment only. A wrong guess costs one round trip.
- */
-const commandsUntilRaised = 8;
-
-/** A connection whose sessions are over and that refuses a new one is asked again after this, for so long. */
-const refusedPauseMs = 20;
-const refusedPatienceMs = 2_000;
 
 /** A fresh connection is tried this often when one loses a channel before the command was sent. */
 const freshStarts = 2;
@@ -83,7 +60,12 @@ export class Ssh2Lane {
         abandoned: patient.start,
         notOpened: (refused) => {
           patient.end();
-          refused ? this.#refused(pooled) : this.#release(pooled);
+          if (refused) {
+            if (pooled.refused()) this.#retire(pooled);
+          } else {
+            pooled.released();
+            this.#released(pooled);
+          }
         },
       });
       if (typeof outcome === "object") {
@@ -141,10 +123,10 @@ export class Ssh2Lane {
         this.#connect(waiter.ask);
         return;
       }
-      if (pooled.open >= pooled.limit) {
+      if (pooled.isFull()) {
         return;
       }
-      const pauseMs = pooled.pausedUntilMs - this.#options.nowMs();
+      const pauseMs = pooled.pauseMs();
       if (pauseMs > 0) {
         this.#timer = setTimeout(() => this.#pump(), pauseMs);
         return;
@@ -196,17 +178,8 @@ export class Ssh2Lane {
   #connected(target: ShellTarget, connection: Connection): void {
     this.#connecting = false;
     this.#breaker.succeeded();
-    const pooled: Pooled = {
-      connection,
-      revision: target.revision,
-      open: 0,
-      limit: this.#options.channelLimit,
-      stuck: 0,
-      sinceRefused: 0,
-      servedAtMs: undefined,
-      pausedUntilMs: 0,
-      retired: false,
-    };
+    const { channelLimit, nowMs } = this.#options;
+    const pooled = new Pooled(connection, target.revision, channelLimit, nowMs);
     this.#all.add(pooled);
     this.#current = pooled;
     connection.closed.then(() => {
@@ -261,44 +234,16 @@ export class Ssh2Lane {
     };
     channel.once("close", () => {
       patient.end();
-      pooled.servedAtMs = this.#options.nowMs();
-      this.#release(pooled);
+      pooled.served();
+      this.#released(pooled);
     });
   }
 
-  #release(pooled: Pooled): void {
-    pooled.open--;
-    pooled.sinceRefused++;
-    if (
-      pooled.limit < this.#options.channelLimit &&
-      pooled.sinceRefused >= pooled.limit * commandsUntilRaised
-    ) {
-      pooled.limit++;
-      pooled.sinceRefused = 0;
-    }
+  #released(pooled: Pooled): void {
     if (pooled.retired) {
       this.#retire(pooled);
     }
     this.#pump();
-  }
-
-  /**
-   * "open failed" says MaxSessions while other channels are open: then the command waits for one of them. With none open it may be about
-   * those that ended a moment ago, for sshd needs time to free a session. A connection that goes on refusing is of no use.
-   */
-  #refused(pooled: Pooled): void {
-    pooled.open--;
-    pooled.sinceRefused = 0;
-    pooled.limit = Math.max(1, pooled.open);
-    if (pooled.open > 0) {
-      return;
-    }
-    const nowMs = this.#options.nowMs();
-    if (pooled.servedAtMs !== undefined && nowMs - pooled.servedAtMs < refusedPatienceMs) {
-      pooled.pausedUntilMs = nowMs + refusedPauseMs;
-    } else {
-      this.#retire(pooled);
-    }
   }
 
   /** No new commands; closed once its commands are over. A channel that the server does not let go of is not waited for. */

@@ -88,7 +88,8 @@ async function changeRoutes(
   await change?.(tx);
   const routes = await desiredRoutes(tx, serverId, parts.baseDomain);
   const options = { acmeDirectory: parts.acmeDirectory, publicHttpsPort: server.httpsPort };
-  return { server, revision: server.proxyRevision, configuration: proxyConfiguration(routes, options) };
+  const configuration = proxyConfiguration(routes, options);
+  return { server, revision: server.proxyRevision, routes, configuration };
 }
 
 /**

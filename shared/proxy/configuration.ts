@@ -1,5 +1,6 @@
 /**
- * The proxy's whole configuration as a pure function of what should be served (decision 0003). Two listeners: one for
+ * The proxy's whole configuration as a pure function of what should be served (decision 0003), but for the ports: those
+ * the proxy finds as names of files (decision 0006), so that a new version of an app needs no load. Two listeners: one for
  * plain http, which also sends the names with certificates on to https, and one for TLS, which exists only while a name
  * needs it (Caddy would otherwise serve plain http on 443). Rejected: a Caddyfile (a second language with its own
  * quoting), Caddy's own redirects (they do not know the public port behind a NAT).
@@ -35,6 +36,11 @@ export interface ProxyOptions {
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 type JsonObject = { [key: string]: Json };
 
+/** Everything about the proxy on a server. Readable by the proxy's own user, writable by root only. */
+export const proxyDirectory = "/var/lib/slipway/caddy";
+/** A folder a project, in it a file named as the address of its active container. Where there are several, the one touched last counts. */
+export const portsDirectory = `${proxyDirectory}/ports`;
+
 /** Made by the proxy's unit, gone with it. */
 const runtimeDirectory = "/run/slipway";
 /** The unix socket of the proxy's admin interface on every server. */
@@ -45,7 +51,7 @@ export const announceFile = `${runtimeDirectory}/changing`;
 export function proxyConfiguration(routes: readonly DesiredRoute[], options: ProxyOptions = {}): JsonObject {
   const { httpPort = 80, httpsPort = 443, publicHttpsPort = 443 } = options;
   const all = routes.flatMap((route) =>
-    route.hostnames.map((name) => ({ ...name, port: route.upstreamPort })),
+    route.hostnames.map((name) => ({ ...name, projectId: route.projectId })),
   );
   const sorted = all.sort((a, b) => (a.hostname < b.hostname ? -1 : 1));
   const secure = sorted.filter((name) => servedOverTls(name.hostname));
@@ -96,21 +102,27 @@ const announce: JsonObject = {
   handle: [{ handler: "headers", response: { set: { Connection: ["close"] } } }],
 };
 
-function hostRoute(name: RoutedHostname & { port: number }): JsonObject {
-  return {
-    match: [{ host: [name.hostname] }],
-    handle: name.redirectTo === undefined ? toApp(name.port, name.targetPath) : [redirect(name.redirectTo)],
-    terminal: true,
+type ServedName = RoutedHostname & { projectId: string };
+
+function hostRoute({ hostname, redirectTo, targetPath, projectId }: ServedName): JsonObject {
+  const host = [hostname];
+  if (redirectTo !== undefined) return { match: [{ host }], handle: [redirect(redirectTo)], terminal: true };
+  const file = {
+    root: `${portsDirectory}/${projectId}`,
+    try_files: ["/*"],
+    try_policy: "most_recently_modified",
   };
+  return { match: [{ host, file }], handle: toApp(targetPath), terminal: true };
 }
 
-function toApp(port: number, targetPath: string | undefined): Json[] {
+function toApp(targetPath: string | undefined): Json[] {
   const prefix = (targetPath ?? "").replace(/\/+$/, "");
   const rewrite = prefix === "" ? [] : [{ handler: "rewrite", uri: `${prefix}{http.request.uri}` }];
   // Tries again for a moment while nothing listens: an engine that restarts its container costs time, not requests.
   const proxy = {
     handler: "reverse_proxy",
-    upstreams: [{ dial: `127.0.0.1:${port}` }],
+    // The name of the file that matched, behind its slash: "tcp/127.0.0.1:21000".
+    upstreams: [{ dial: "tcp{http.matchers.file.relative}" }],
     load_balancing: { try_duration: "2s", try_interval: "100ms" },
   };
   return [...rewrite, proxy];

@@ -5,12 +5,13 @@ import { Refusal } from "../domain/refusal.ts";
 import type { Shell } from "../ports/shell.ts";
 import { type Fence, fencedStep } from "../shell/fence.ts";
 import { type ApplyVerdict, applyScript } from "./apply-script.ts";
-import type { Json } from "./configuration.ts";
+import type { DesiredRoute, Json } from "./configuration.ts";
 
 export interface Prepared {
   server: ServerRow;
   revision: number;
   configuration: Json;
+  routes: readonly DesiredRoute[];
 }
 
 export interface SendParts {
@@ -23,13 +24,14 @@ export const sendMs = 25_000;
 /** Answers the revision that the server has now: the sent one, or a newer one which it keeps. */
 export async function sendConfiguration(
   parts: SendParts,
-  { server, revision, configuration }: Prepared,
+  { server, revision, configuration, routes }: Prepared,
   how: { fence?: Fence; signal?: AbortSignal },
 ): Promise<number> {
   const target = serverTarget(server, parts.sealer);
-  const args = [String(revision), server.id];
+  const args = [String(revision), server.id, String(routes.length)];
+  const ports = routes.map(({ projectId, upstreamPort }) => `${projectId} ${upstreamPort}\n`);
   const call = {
-    stdin: JSON.stringify(configuration),
+    stdin: ports.join("") + JSON.stringify(configuration),
     deadlineMs: sendMs,
     ...(how.signal === undefined ? {} : { signal: how.signal }),
   };

@@ -13,7 +13,7 @@ import {
   runCli,
   startPlatform,
 } from "../demo/platform-process.ts";
-import { stopStartedEngine } from "../lab/engine.ts";
+import { stopEngineOfThisRun } from "../lab/engine.ts";
 import type { LabGitServer } from "../lab/git-server.ts";
 import { generateKeyPair } from "../lab/key-pair.ts";
 import { labAvailability, openLab } from "../lab/lab.ts";
@@ -105,7 +105,7 @@ async function openServers(stage: Stage): Promise<Servers> {
   if (!available.available) throw new Error(`This row needs a container engine: ${available.reason}.`);
   const { client } = await stage.platform();
   const lab = await openLab({ say: stage.say });
-  stage.onClose(stopStartedEngine);
+  stage.onClose(stopEngineOfThisRun);
   stage.onClose(() => lab.close());
   const [git, ours, floor] = await Promise.all([
     lab.git(),

@@ -3,7 +3,7 @@
  * its own process. Everything goes through the public API and the command line. `-- --keep` leaves it running.
  */
 import * as deployments from "../../shared/contract/deployments.ts";
-import { stopStartedEngine } from "../lab/engine.ts";
+import { stopEngineOfThisRun } from "../lab/engine.ts";
 import { type Lab, labAvailability, openLab } from "../lab/lab.ts";
 import { keptOwner } from "../lab/labels.ts";
 import {
@@ -72,7 +72,7 @@ async function main(): Promise<void> {
 async function setTheStage(undo: (() => Promise<unknown>)[], keep: boolean): Promise<Stage> {
   step("A managed server and a git host, in containers on this machine");
   const lab = await openLab({ say: detail, ...(keep ? { owner: keptOwner } : {}) });
-  undo.push(stopStartedEngine, () => lab.close());
+  undo.push(stopEngineOfThisRun, () => lab.close());
   step("The platform, on its own Postgres");
   const dataFolder = await makeDataFolder();
   undo.push(() => removeDataFolder(dataFolder));

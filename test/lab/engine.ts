@@ -18,6 +18,7 @@ const pidFilePath = join(tmpdir(), "slipway-lab-dockerd.pid");
 const packages = ["docker.io", "iptables", "debootstrap", "ca-certificates"];
 const startDeadlineMs = 45_000;
 const stopDeadlineMs = 30_000;
+let startedHere: number | undefined;
 
 export async function ensureEngine(say: (line: string) => void = () => undefined): Promise<EngineAnswer> {
   if (await engineAnswers()) return { usable: true };
@@ -42,7 +43,14 @@ export async function ensureEngine(say: (line: string) => void = () => undefined
     : unusable(`dockerd did not answer within ${startDeadlineMs / 1_000} s; its log is ${engineLogPath}`);
 }
 
-/** Ends the engine that `ensureEngine` started, and nothing else. Answers whether there was one. */
+/** Ends the engine if this very process started it and nothing runs on it: another run may have begun to use it meanwhile. */
+export async function stopEngineOfThisRun(): Promise<void> {
+  if (startedHere === undefined || startedHere !== readPid(pidFilePath)) return;
+  const running = await tryDocker(["ps", "--quiet"], { deadlineMs: 10_000 });
+  if (running.code === 0 && running.stdout.trim() === "") await stopStartedEngine();
+}
+
+/** Ends the engine that some run's `ensureEngine` started, and nothing else. Answers whether there was one. */
 export async function stopStartedEngine(): Promise<boolean> {
   const pid = readPid(pidFilePath);
   rmSync(pidFilePath, { force: true });
@@ -100,6 +108,7 @@ function liveProcess(pidFile: string, name: string): boolean {
 }
 
 function rememberPid(pid: number | undefined): EngineAnswer {
+  startedHere = pid;
   if (pid !== undefined) writeFileSync(pidFilePath, `${pid}\n`, { mode: 0o600 });
   return { usable: true };
 }

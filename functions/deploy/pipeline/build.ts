@@ -5,6 +5,7 @@
  * only; an extra host works with both builders, and its address is left out of their cache keys.
  */
 import { DeployFailure } from "../failure.ts";
+import { engineDown, engineFunction } from "./engine-api.ts";
 import type { Names } from "./names.ts";
 import type { BuildPlan } from "./plan.ts";
 
@@ -21,7 +22,7 @@ export interface BuildRequest {
  * `$7` 1 for BuildKit, `$8`–`${10}` organization, project, deployment. The environment on standard
  * input, as a shell reads it. Answers in `$1/image`.
  */
-export const buildScript = `
+export const buildScript = `${engineFunction}
 set -eu
 directory=$1 context=$2 dockerfile=$3 text=$4 tag=$5 marker=$6 buildkit=$7
 organization=$8 project=$9 deployment=\${10}
@@ -40,7 +41,7 @@ status=0
 docker build "$@" "$context" || status=$?
 rm -f "$directory/environment"
 [ "$status" -eq 0 ] || exit "$status"
-docker image inspect --format '{{.ID}} {{json .Config.ExposedPorts}}' "$tag" >"$directory/image.next"
+engine --fail "http://engine/images/$tag/json" >"$directory/image.next"
 mv "$directory/image.next" "$directory/image"
 `;
 
@@ -63,16 +64,18 @@ export interface BuiltImage {
   exposed: readonly number[];
 }
 
-/** Reads `image`, as the build left it. */
+/** Reads `image`: what the engine says of the image that the build left. */
 export function readBuiltImage(text: string): BuiltImage {
-  const [, imageId, ports] = /^(sha256:[0-9a-f]{64}) (.*)$/.exec(text.trim()) ?? [];
-  if (imageId === undefined || ports === undefined) throw new Error("the build left no image id");
-  const declared = Object.keys((JSON.parse(ports) as Record<string, unknown> | null) ?? {});
-  const exposed = declared.flatMap((key) => {
+  const { Id, Config } = JSON.parse(text) as {
+    Id: string;
+    Config?: { ExposedPorts?: Record<string, unknown> | null };
+  };
+  if (!/^sha256:[0-9a-f]{64}$/.test(Id)) throw new Error("the build left no image id");
+  const exposed = Object.keys(Config?.ExposedPorts ?? {}).flatMap((key) => {
     const port = /^(\d+)\/tcp$/.exec(key)?.[1];
     return port === undefined ? [] : [Number(port)];
   });
-  return { imageId, exposed };
+  return { imageId: Id, exposed };
 }
 
 /** What an unsuccessful build means. `tail` are its last lines, already redacted. */
@@ -86,7 +89,7 @@ export function explainBuild(exitCode: number, tail: readonly string[]): DeployF
       tail,
     );
   }
-  if (exitCode === 127 || /cannot connect to the docker daemon/i.test(text)) {
+  if (exitCode === 127 || engineDown.test(text)) {
     const hint = "Run the server's bootstrap, which installs and starts the container engine.";
     return new DeployFailure(
       "server_not_ready",

@@ -61,8 +61,6 @@ if [ ! -f "$repository/HEAD" ]; then
   mkdir -p "\${repository%/*}"
   git init --quiet --bare --template= "$repository"
 fi
-# For whoever looks at the source afterwards: the client takes a moment to say its version, and here it costs none.
-docker --version >"$directory/engine" 2>/dev/null &
 rm -f "$repository"/shallow.lock "$repository"/refs/slipway/head.lock "$repository"/packed-refs.lock
 head=HEAD
 [ -z "$branch" ] || head="refs/heads/$branch"
@@ -88,7 +86,6 @@ g --work-tree="$directory/source" checkout-index --all --force --quiet
 rm -f "$directory/index" "$directory/known_hosts"
 { echo "$commit"; g log -1 --no-show-signature --format=%B "$commit" | head -c 4000; } >"$directory/commit.next"
 mv "$directory/commit.next" "$directory/commit"
-wait
 [ ! -f .gitmodules ] || echo "The repository has submodules; they are not fetched"
 `;
 

@@ -5,9 +5,10 @@
  */
 import { DeployFailure } from "../failure.ts";
 import type { Inspection } from "./detect.ts";
+import { engineFunction } from "./engine-api.ts";
 
 /** `$1` directory of the deployment, `$2` root directory or empty, `$3` output directory or empty. Fields end with NUL. */
-export const inspectScript = `
+export const inspectScript = `${engineFunction}
 directory=$1 root=$2 output=$3
 field() { printf '%s\\0' "$1" "$2"; }
 inside() { case $1/ in "$source"/*) return 0 ;; *) return 1 ;; esac; }
@@ -20,9 +21,7 @@ for place in /usr/libexec /usr/lib /usr/local/lib /usr/local/libexec; do
   if [ -x "$place/docker/cli-plugins/docker-buildx" ]; then buildkit=yes; fi
 done
 if [ "$buildkit" = no ]; then
-  # A fetch has asked the engine's client meanwhile.
-  engine=$(cat "$directory/engine" 2>/dev/null)
-  case \${engine:-$(docker --version 2>/dev/null)} in 'Docker version 19.'*|'Docker version 20.'*) buildkit=yes ;; esac
+  case $(engine http://engine/version) in *'"Version":"19.'*|*'"Version":"20.'*) buildkit=yes ;; esac
 fi
 [ "$buildkit" = no ] || field buildkit yes
 count=0

@@ -13,6 +13,7 @@ export interface Names {
   directory: string;
   source: string;
   imageRepository: string;
+  imageTag: string;
   image: string;
   container: string;
   network: string;
@@ -31,6 +32,7 @@ export function namesOf(deployment: { id: string; projectId: string }): Names {
     directory,
     source: `${directory}/source`,
     imageRepository,
+    imageTag: tagOf(id),
     image: `${imageRepository}:${tagOf(id)}`,
     container: containerOf(id),
     network: `slipway-${projectId.toLowerCase()}`,

@@ -6,7 +6,8 @@
 import type { Resources } from "../../../shared/domain/project.ts";
 import { DeployFailure } from "../failure.ts";
 import type { Environment } from "../snapshot.ts";
-import { passEnvironment } from "./environment.ts";
+import { engineDown, engineFunction, engineMessage } from "./engine-api.ts";
+import { environmentList } from "./environment.ts";
 import type { Names } from "./names.ts";
 
 export interface ReleaseRequest {
@@ -25,16 +26,14 @@ export interface ReleaseRequest {
 }
 
 /**
- * `$1` container, `$2` network, `$3` project, `$4` tag to give the image or empty, `$5` image id, `$6` container to stop first or empty,
- * then the client's arguments for `run`, without environment and image. The environment on standard input.
- * Answers `<pid>|<address>|<health check as JSON>`. Exit 61: the port is taken, and who
- * listens where; 62: the image is gone.
+ * `$1` container, `$2` network, `$3` project, `$4` repository and `$5` tag to give the image or empty, `$6` image id, `$7` container to
+ * stop first or empty; on standard input the container as the engine's API describes one, environment included.
+ * Answers what the engine says of the running container. Exit 61: the port is taken, and who listens where; 62: the image is gone.
  */
-export const releaseScript = `
-container=$1 network=$2 project=$3 tag=$4 image=$5 stop_first=$6
-shift 6
+export const releaseScript = `${engineFunction}
+container=$1 network=$2 project=$3 repository=$4 tag=$5 image=$6 stop_first=$7
 export HOME="\${HOME:-/root}" LC_ALL=C
-slipway_environment=$(cat)
+at=http://engine
 make_network() {
   set -- --label "slipway.project=$project" "$network"
   docker network create "$@" >/dev/null 2>&1 && return 0
@@ -48,28 +47,29 @@ make_network() {
   echo "No network could be made for the project" >&2
   return 1
 }
-report() {
-  docker container inspect --format \\
-    '{{.State.Pid}}|{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}|{{json .Config.Healthcheck}}' "$container"
-}
-# Beside the other commands: each start of the client takes as long as all of our own work here.
-tagging=
-[ -z "$tag" ] || { docker image tag "$image" "$tag" >/dev/null 2>&1 & tagging=$!; }
-tagged() { [ -z "$tagging" ] || wait "$tagging"; }
-found=$(docker inspect --format '{{.Name}}' "$container" "$network" 2>/dev/null)
+found=$(engine -w '%{http_code} ' -o /dev/null "$at/containers/$container/json" -o /dev/null "$at/networks/$network") || exit 1
 case $found in
-  */"$container"*)
-    [ "$(docker container inspect --format '{{.State.Status}}' "$container")" = running ] && { report; exit; }
+  '200 '*)
+    [ "$(docker container inspect --format '{{.State.Status}}' "$container")" = running ] \\
+      && { engine "$at/containers/$container/json"; exit; }
     docker rm --force "$container" >/dev/null 2>&1
     ;;
 esac
-case $found in *"$network"*) ;; *) make_network || exit 1 ;; esac
-[ -z "$stop_first" ] || { tagged || exit 62; docker stop --time 10 "$stop_first" >/dev/null 2>&1; }
-set -- docker run --detach --pull never --name "$container" --network "$network" --env-file /dev/stdin "$@" "$image"
-problem=$( ( eval "$slipway_environment"; printf '%s' "$slipway_env_file" | "$@" ) 2>&1 >/dev/null ) && { tagged || exit 62; report; exit; }
+case $found in *' 200 ') ;; *) make_network || exit 1 ;; esac
+if [ -n "$tag" ]; then
+  tagged=$(engine -o /dev/null -w '%{http_code}' -X POST "$at/images/$image/tag?repo=$repository&tag=$tag")
+  [ "$tagged" = 201 ] || exit 62
+fi
+[ -z "$stop_first" ] || docker stop --time 10 "$stop_first" >/dev/null 2>&1
+said=$(engine -w '\\n%{http_code}\\n' -H 'Content-Type: application/json' --data-binary @- "$at/containers/create?name=$container" \\
+  --next -sS --max-time 100 --unix-socket /var/run/docker.sock -w '\\n%{http_code}\\n' -X POST "$at/containers/$container/start" \\
+  --next -sS --max-time 100 --unix-socket /var/run/docker.sock "$at/containers/$container/json") 
+case $said in *'
+204
+'*) printf '%s\\n' "$said" | tail -n 1; exit ;; esac
 docker rm --force "$container" >/dev/null 2>&1
-printf '%s\\n' "$problem" >&2
-case $problem in
+printf '%s\\n' "$said" >&2
+case $said in
   *'port is already allocated'*|*'address already in use'*)
     docker ps --format '{{.Ports}}'
     while read -r _ local _ state _; do [ "$state" != 0A ] || echo "$local"; done <<END
@@ -83,28 +83,47 @@ exit 1
 `;
 
 export function releaseArguments(request: ReleaseRequest): { argv: string[]; stdin: string } {
-  const { names, ids, hostPort, containerPort, resources } = request;
-  const environment = { ...request.environment, PORT: String(containerPort) };
-  const passed = passEnvironment(environment);
+  const { names, ids, tagImage, imageId, stopFirst } = request;
   return {
     argv: [
-      ...[names.container, names.network, ids.projectId, request.tagImage ? names.image : ""],
-      ...[request.imageId, request.stopFirst ?? ""],
-      ...["--restart", "unless-stopped", "--publish", `127.0.0.1:${hostPort}:${containerPort}`],
-      ...[
-        "--label",
-        `slipway.organization=${ids.organizationId}`,
-        "--label",
-        `slipway.project=${ids.projectId}`,
-      ],
-      ...["--label", `slipway.deployment=${ids.deploymentId}`],
-      ...["--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3"],
-      ...(request.init ? ["--init"] : []),
-      ...(resources.cpus === undefined ? [] : ["--cpus", String(resources.cpus)]),
-      ...(resources.memoryMB === undefined ? [] : ["--memory", `${resources.memoryMB}m`]),
-      ...passed.argv,
+      ...[names.container, names.network, ids.projectId],
+      ...(tagImage ? [names.imageRepository, names.imageTag] : ["", ""]),
+      ...[imageId, stopFirst ?? ""],
     ],
-    stdin: passed.stdin,
+    stdin: JSON.stringify(containerOf(request)),
+  };
+}
+
+/** As the engine's API takes it (POST /containers/create). */
+function containerOf({
+  names,
+  ids,
+  imageId,
+  hostPort,
+  containerPort,
+  init,
+  resources,
+  environment,
+}: ReleaseRequest) {
+  const port = `${containerPort}/tcp`;
+  return {
+    Image: imageId,
+    Env: environmentList({ ...environment, PORT: String(containerPort) }),
+    Labels: {
+      "slipway.organization": ids.organizationId,
+      "slipway.project": ids.projectId,
+      "slipway.deployment": ids.deploymentId,
+    },
+    ExposedPorts: { [port]: {} },
+    HostConfig: {
+      NetworkMode: names.network,
+      PortBindings: { [port]: [{ HostIp: "127.0.0.1", HostPort: String(hostPort) }] },
+      RestartPolicy: { Name: "unless-stopped" },
+      LogConfig: { Type: "json-file", Config: { "max-size": "10m", "max-file": "3" } },
+      ...(init ? { Init: true } : {}),
+      ...(resources.cpus === undefined ? {} : { NanoCpus: Math.round(resources.cpus * 1e9) }),
+      ...(resources.memoryMB === undefined ? {} : { Memory: resources.memoryMB * 1024 * 1024 }),
+    },
   };
 }
 
@@ -116,13 +135,21 @@ export interface StartedContainer {
   check: readonly string[] | null;
 }
 
+/** Reads what the engine says of a container. */
 export function readStarted(stdout: string): StartedContainer {
-  const [, pid, address, health] = /^(\d+)\|([0-9a-f.:]*)\|(.*)$/.exec(stdout.trim()) ?? [];
-  if (pid === undefined || address === undefined || health === undefined) {
-    throw new Error("the server did not say how the container started");
-  }
-  const declared = JSON.parse(health) as { Test?: string[] } | null;
-  return { pid: Number(pid), address, check: checkOf(declared?.Test ?? []) };
+  const { State, NetworkSettings, Config } = JSON.parse(stdout) as InspectedContainer;
+  const [network] = Object.values(NetworkSettings.Networks);
+  return {
+    pid: State.Pid,
+    address: network?.IPAddress ?? "",
+    check: checkOf(Config.Healthcheck?.Test ?? []),
+  };
+}
+
+interface InspectedContainer {
+  State: { Pid: number };
+  NetworkSettings: { Networks: Record<string, { IPAddress: string }> };
+  Config: { Healthcheck?: { Test?: string[] } | null };
 }
 
 function checkOf([kind, ...rest]: readonly string[]): readonly string[] | null {
@@ -161,12 +188,12 @@ export function explainRelease(
   stderr: string,
   redact: (text: string) => string,
 ): DeployFailure {
-  const lines = redact(stderr.trim()).split("\n").slice(-20);
+  const lines = redact(engineMessage(stderr)).split("\n").slice(-20);
   if (exitCode === imageGoneExit) {
     const hint = "Deploy that commit again.";
     return new DeployFailure("image_gone", "The image is not on the server any more.", hint);
   }
-  if (/cannot connect to the docker daemon/i.test(stderr)) {
+  if (engineDown.test(stderr)) {
     const hint = "Run the server's bootstrap, which installs and starts the container engine.";
     return new DeployFailure(
       "server_not_ready",

@@ -4,8 +4,7 @@
  * refuses with a code and a sentence, before it has touched anything where that can be known.
  * Rejected: replacing what a person has set up (an engine, a Caddy with its own Caddyfile, whoever listens on 80).
  */
-import { proxyDirectory } from "../../../shared/proxy/apply-script.ts";
-import { adminSocket, proxyConfiguration } from "../../../shared/proxy/configuration.ts";
+import { adminSocket, proxyConfiguration, proxyDirectory } from "../../../shared/proxy/configuration.ts";
 
 /**
  * Our own unit beside the distribution's, which serves its Caddyfile. Caddy opens new sockets at each load and closes the

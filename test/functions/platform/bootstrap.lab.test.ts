@@ -4,12 +4,13 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { createBootstrapKind } from "../../../functions/platform/bootstrap/kind.ts";
 import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
-import { servers } from "../../../shared/db/schema.ts";
+import { projects, servers } from "../../../shared/db/schema.ts";
 import { createRunner, type Runner } from "../../../shared/operations/runner.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import { applyProxy } from "../../../shared/proxy/apply.ts";
 import { proxyConfiguration } from "../../../shared/proxy/configuration.ts";
 import { sendConfiguration } from "../../../shared/proxy/send-configuration.ts";
+import { switchRoute } from "../../../shared/proxy/switch-route.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import type { LabServer } from "../../lab/server.ts";
 import { silentLog } from "../../silent-log.ts";
@@ -176,7 +177,7 @@ describeWithLab("bootstrapping a bare server", ({ startServer }) => {
     const [row] = await platform.db.select().from(servers).where(eq(servers.id, serverId));
     if (row === undefined) throw new Error("no such server");
     const configuration = proxyConfiguration([]);
-    const older = { server: row, revision: row.proxyRevision - 1, configuration };
+    const older = { server: row, revision: row.proxyRevision - 1, configuration, routes: [] };
     expect(await sendConfiguration(platform.proxy, older, {})).toBe(row.proxyRevision);
     const other = await add();
     await expect(applyProxy(platform.proxy, { serverId: other })).rejects.toMatchObject({
@@ -185,14 +186,16 @@ describeWithLab("bootstrapping a bare server", ({ startServer }) => {
     expect((await visit("shop.apps.test")).text).toContain("hello");
   });
 
-  it("loses no request while routes change, with connections kept and with new ones", async () => {
-    const load = `for keep in "" "Connection: close"; do
-      for worker in 1 2 3 4; do
-        ( n=0; while [ -e /run/load ]; do
-            curl -s -m 5 -o /dev/null -w '%{http_code}\\n' -H 'Host: shop.apps.test' -H "$keep" 'http://127.0.0.1/[1-40]' || echo lost
-          done ) &
-      done
+  /** Requests, one connection each and many on one, until /run/load is gone; their statuses. */
+  const load = `for keep in "" "Connection: close"; do
+    for worker in 1 2 3 4; do
+      ( n=0; while [ -e /run/load ]; do
+          curl -s -m 5 -o /dev/null -w '%{http_code}\\n' -H 'Host: shop.apps.test' -H "$keep" 'http://127.0.0.1/[1-40]' || echo lost
+        done ) &
+    done
     done; wait`;
+
+  it("loses no request while routes change, with connections kept and with new ones", async () => {
     await server.read(["touch", "/run/load"]);
     const loading = server.read(["sh", "-c", load], { deadlineMs: 60_000 });
     for (let change = 0; change < 6; change++) {
@@ -205,6 +208,35 @@ describeWithLab("bootstrapping a bare server", ({ startServer }) => {
     const answers = (await loading).split("\n");
     expect(answers.length).toBeGreaterThan(500);
     expect(answers.filter((answer) => answer !== "200")).toEqual([]);
+  });
+
+  it("moves a project between containers without a load, without loss, whatever the clock says", async () => {
+    const unit = "[Service]\nExecStart=/usr/bin/caddy respond --listen 127.0.0.1:20002 --body other\n";
+    await server.exec(["sh", "-c", "cat >/run/systemd/system/other.service"], { input: unit });
+    await server.read(["systemctl", "start", "other.service"]);
+    await expect.poll(() => server.read(["curl", "-s", "http://127.0.0.1:20002"])).toContain("other");
+    const [active] = await platform.db.select().from(projects).where(eq(projects.id, projectId));
+    const other = await addDeployment(platform.db, projectId, 20_002, { active: false });
+    const ports = `/var/lib/slipway/caddy/ports/${projectId}`;
+    const loads = () =>
+      server.read(["sh", "-c", "journalctl -u slipway-proxy | grep -c 'stopped previous server' || true"]);
+    const loadsBefore = await loads();
+    await server.read(["touch", "/run/load"]);
+    const loading = server.read(["sh", "-c", load], { deadlineMs: 60_000 });
+    for (let change = 0; change < 10; change++) {
+      const [deploymentId, says] =
+        change % 2 === 0 ? [other, "other"] : [active?.activeDeploymentId ?? null, "hello"];
+      await switchRoute(platform.proxy, { serverId, projectId, deploymentId });
+      expect((await visit("shop.apps.test")).text).toContain(says);
+      // As after a clock that was put back: what was served last is of the future.
+      await server.read(["sh", "-c", `touch -d '+1 hour' "$(ls -dt ${ports}/* | head -n 1)"`]);
+    }
+    await server.read(["rm", "/run/load"]);
+    const answers = (await loading).split("\n");
+    expect(answers.length).toBeGreaterThan(500);
+    expect(answers.filter((answer) => answer !== "200")).toEqual([]);
+    expect(await loads()).toBe(loadsBefore);
+    await server.read(["systemctl", "stop", "other.service"]);
   });
 
   it("serves the last configuration after a reboot", async () => {

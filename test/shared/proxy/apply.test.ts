@@ -50,8 +50,8 @@ describe("switching the route of a project", () => {
     const outcome = await switchRoute(parts, { serverId, projectId, deploymentId: second });
     expect(outcome).toEqual({ revision: 1, applied: true });
     expect(platform.shell.commands).toHaveLength(1);
-    expect(sent(0)).toContain(`127.0.0.1:${port}`);
-    expect(platform.shell.commands[0]?.command.argv.slice(-2)).toEqual(["1", serverId]);
+    expect(sent(0)).toContain(`${projectId} ${port}\n`);
+    expect(platform.shell.commands[0]?.command.argv.slice(-3)).toEqual(["1", serverId, "1"]);
     expect(await active()).toBe(second);
   });
 
@@ -75,7 +75,7 @@ describe("switching the route of a project", () => {
     await expect(switchRoute(parts, { serverId, projectId, deploymentId: first })).rejects.toBe(lost);
     expect(await active()).toBe(second);
     expect(platform.shell.commands).toHaveLength(3);
-    expect(sent(2)).toContain(`127.0.0.1:${port}`);
+    expect(sent(2)).toContain(`${projectId} ${port}\n`);
   });
 
   it("takes a newer configuration on the server for its own, since it holds the change", async () => {
@@ -95,7 +95,7 @@ describe("switching the route of a project", () => {
     );
     expect(await switched).toEqual({ revision: 1, applied: false });
     expect(await active()).toBe(second);
-    expect(sent(0)).toContain(`127.0.0.1:${port}`);
+    expect(sent(0)).toContain(`${projectId} ${port}\n`);
   });
 
   it("counts on above a server that has outlived a restored database", async () => {
@@ -125,14 +125,14 @@ describe("switching the route of a project", () => {
 
   it("numbers changes made at the same moment in one order, each with all before it", async () => {
     await Promise.all(Array.from({ length: 8 }, () => applyProxy(parts, { serverId })));
-    const revisions = platform.shell.commands.map(({ command }) => Number(command.argv.at(-2)));
+    const revisions = platform.shell.commands.map(({ command }) => Number(command.argv.at(-3)));
     expect(revisions.sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 });
 
 it("does not serve other servers' projects, deleted ones, or ones without a port", async () => {
   await applyProxy(parts, { serverId });
-  expect(sent(0)).toContain(`127.0.0.1:${port - 1}`);
+  expect(sent(0)).toContain(`${projectId} ${port - 1}\n`);
   await platform.db.update(projects).set({ deletedAt: new Date() }).where(eq(projects.id, projectId));
   await applyProxy(parts, { serverId });
   expect(sent(1)).not.toContain("reverse_proxy");

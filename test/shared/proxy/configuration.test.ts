@@ -27,10 +27,18 @@ const admin = {
   origins: ["localhost"],
   config: { persist: false },
 };
-const toApp = (port: number) => ({
+const toApp = {
   handler: "reverse_proxy",
-  upstreams: [{ dial: `127.0.0.1:${port}` }],
+  upstreams: [{ dial: "tcp{http.matchers.file.relative}" }],
   load_balancing: { try_duration: "2s", try_interval: "100ms" },
+};
+const app = (hostname: string) => ({
+  host: [hostname],
+  file: {
+    root: "/var/lib/slipway/caddy/ports/prj_1",
+    try_files: ["/*"],
+    try_policy: "most_recently_modified",
+  },
 });
 
 describe("the proxy's configuration", () => {
@@ -82,8 +90,8 @@ describe("the proxy's configuration", () => {
             automatic_https: { disable: true },
             routes: [
               announce,
-              { match: [{ host: ["api.test"] }], handle: [rewrite, toApp(20_000)], terminal: true },
-              { match: [{ host: ["shop.localhost"] }], handle: [toApp(20_000)], terminal: true },
+              { match: [app("api.test")], handle: [rewrite, toApp], terminal: true },
+              { match: [app("shop.localhost")], handle: [toApp], terminal: true },
               {
                 match: [{ host: ["old.example.com", "shop.example.com"] }],
                 handle: [redirect("https://{http.request.host}:8443{http.request.uri}")],
@@ -103,7 +111,7 @@ describe("the proxy's configuration", () => {
                 handle: [redirect("https://shop.example.com{http.request.uri}")],
                 terminal: true,
               },
-              { match: [{ host: ["shop.example.com"] }], handle: [toApp(20_000)], terminal: true },
+              { match: [app("shop.example.com")], handle: [toApp], terminal: true },
               notDeployed,
             ],
           },
@@ -117,6 +125,12 @@ describe("the proxy's configuration", () => {
     const a = { projectId: "a", hostnames: [{ hostname: "a.test" }], upstreamPort: 20_000 };
     const b = { projectId: "b", hostnames: [{ hostname: "b.test" }], upstreamPort: 20_001 };
     expect(JSON.stringify(proxyConfiguration([a, b]))).toBe(JSON.stringify(proxyConfiguration([b, a])));
+  });
+
+  it("is the same whichever container serves: a new version needs no load", () => {
+    const at = (upstreamPort: number) =>
+      proxyConfiguration([{ projectId: "a", hostnames: [{ hostname: "a.test" }], upstreamPort }]);
+    expect(at(20_000)).toEqual(at(20_001));
   });
 
   it("keeps the path of the request only where the redirect names none", () => {

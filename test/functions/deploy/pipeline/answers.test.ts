@@ -74,14 +74,23 @@ describe("what the server answers", () => {
 
   it("about an image, with and without ports", () => {
     const imageId = `sha256:${"b".repeat(64)}`;
-    expect(readBuiltImage(`${imageId} {"80/tcp":{},"53/udp":{}}\n`)).toEqual({ imageId, exposed: [80] });
-    expect(readBuiltImage(`${imageId} null\n`)).toEqual({ imageId, exposed: [] });
+    const image = (ports: unknown) => JSON.stringify({ Id: imageId, Config: { ExposedPorts: ports } });
+    expect(readBuiltImage(image({ "80/tcp": {}, "53/udp": {} }))).toEqual({ imageId, exposed: [80] });
+    expect(readBuiltImage(image(null))).toEqual({ imageId, exposed: [] });
     expect(() => readBuiltImage("")).toThrow();
   });
 
   it("about a container and its own check", () => {
-    expect(readStarted("42|172.18.0.2|null\n")).toEqual({ pid: 42, address: "172.18.0.2", check: null });
-    const check = (test: unknown) => readStarted(`1|::1|${JSON.stringify({ Test: test })}`).check;
+    const container = (Healthcheck: unknown) =>
+      readStarted(
+        JSON.stringify({
+          State: { Pid: 42 },
+          NetworkSettings: { Networks: { any: { IPAddress: "172.18.0.2" } } },
+          Config: { Healthcheck },
+        }),
+      );
+    expect(container(null)).toEqual({ pid: 42, address: "172.18.0.2", check: null });
+    const check = (Test: unknown) => container({ Test }).check;
     expect(check(["CMD", "curl", "x|y"])).toEqual(["curl", "x|y"]);
     expect(check(["CMD-SHELL", "exit 0"])).toEqual(["/bin/sh", "-c", "exit 0"]);
     expect(check(["NONE"])).toBeNull();
