@@ -2,8 +2,9 @@
  * The whole cloud on one machine: the worker in workerd, its database over Neon's driver, a server of the SQS protocol,
  * and each module in a process of its own, in cloud mode. Nothing is faked but the addresses.
  */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { initOffline } from "../../functions/offline.ts";
 import { openDataFolder } from "../../shared/adapters/data-folder.ts";
 import { startEmbeddedPostgres } from "../../shared/adapters/embedded-postgres.ts";
 import { findFreePort } from "../lab/free-port.ts";
@@ -17,11 +18,11 @@ import { makeDataFolder } from "./platform-process.ts";
 export interface CloudShape {
   /** Of the worker. */
   url: string;
-  databaseUrl: string;
+  /** Of the owner of a first organization, made as the operator of the cloud makes it. */
+  token: string;
   /** Two of the deploy module: they share the work. */
   deploys: PartProcess[];
-  platform: PartProcess;
-  /** Messages that were given up. */
+  /** What all of it printed. */
   output(): string;
   close(): Promise<void>;
 }
@@ -47,6 +48,8 @@ async function start(
   say: Say,
 ): Promise<CloudShape> {
   const home = await makeDataFolder();
+  // As root the database runs as another user, who must pass through.
+  await chmod(home, 0o711);
   undo.push(() => rm(home, { recursive: true, force: true }));
   const folder = await openDataFolder(join(home, "database"), { purpose: "platform" });
   const postgres = await startEmbeddedPostgres({ folder, log: silentLog });
@@ -96,7 +99,11 @@ async function start(
   undo.push(worker.stop);
   say(`the worker, in workerd, at ${worker.url}`);
   const output = () => [worker, ...parts].map((each) => each.output()).join("\n");
-  return { url, databaseUrl: postgres.url, deploys, platform, output, close };
+  const { token } = await initOffline(
+    { dataFolder: home, databaseUrl: postgres.url, log: silentLog },
+    { organization: "Acme", email: "owner@example.com", password: "correct horse battery staple" },
+  );
+  return { url, token, deploys, output, close };
 }
 
 /** What each part is given as variables, as the cloud does it. */
