@@ -210,7 +210,11 @@ interface WorkerParts {
 
 function makeWorker({ domain, secrets, queue }: WorkerParts) {
   // Twice the exact figure of 120: see edge/adapters/shielded-limiter.ts.
-  const shield = new sst.cloudflare.RateLimit("SHIELD", { namespaceId: 1120, limit: 240, period: "1 minute" });
+  const shield = new sst.cloudflare.RateLimit("SHIELD", {
+    namespaceId: 1120,
+    limit: 240,
+    period: "1 minute",
+  });
   const sender = makeSender(queue);
   const secretTexts = {
     DATABASE_URL: secrets.edgeDatabase.value,

@@ -19,7 +19,8 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["**/*.test.ts"],
-          exclude: ["**/*.lab.test.ts", "lab/**"],
+          // infra needs the sources of SST: `npm run infra:check`.
+          exclude: ["**/*.lab.test.ts", "lab/**", "infra/**"],
           testTimeout: 30_000,
         },
       },

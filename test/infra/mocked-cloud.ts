@@ -1,6 +1,9 @@
 /** Runs sst.config.ts on Pulumi's mocks, with SST's real components: what would be made, without an account. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 export interface Resource {
   type: string;
@@ -15,10 +18,12 @@ const secrets = [
 ];
 
 export async function mockCloud(stage: string): Promise<Resource[]> {
-  const platform = "../../.sst/platform";
+  const platform = new URL("../../.sst/platform", import.meta.url).pathname;
   const found: Resource[] = [];
+  const out = await mkdtemp(join(tmpdir(), "slipway-infra-"));
+  await writeFile(join(out, "worker.js"), "export default {}");
   const server = createServer((_request, response) => {
-    response.end(JSON.stringify({ result: { handler: "worker.js", out: "/tmp", errors: [], sourcemaps: [] } }));
+    response.end(JSON.stringify({ result: { handler: "worker.js", out, errors: [], sourcemaps: [] } }));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   process.env["SST_SERVER"] = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -33,17 +38,25 @@ export async function mockCloud(stage: string): Promise<Resource[]> {
     default: { run(): Promise<Record<string, unknown>> };
   };
   await config.run();
-  await pulumi.runtime.waitForRPCs?.();
   await settle(found);
   server.close();
+  await rm(out, { recursive: true });
   return found;
 }
 
 function mocksInto(found: Resource[]) {
   return {
     newResource({ type, name, inputs }: Resource) {
-      found.push({ type, name, inputs });
-      const state = { ...inputs, arn: `arn:${name}`, url: `https://sqs/${name}`, name: inputs["name"] ?? name };
+      found.push({ type, name, inputs: withoutWrappings(inputs) });
+      const state = {
+        ...inputs,
+        arn: `arn:${name}`,
+        url: `https://sqs/${name}`,
+        name: inputs["name"] ?? name,
+        domainValidationOptions: [
+          { domainName: "d", resourceRecordType: "CNAME", resourceRecordName: "n", resourceRecordValue: "v" },
+        ],
+      };
       return { id: `${name}-id`, state };
     },
     call({ token, inputs }: { token: string; inputs: Record<string, unknown> }) {
@@ -51,9 +64,27 @@ function mocksInto(found: Resource[]) {
         return { json: JSON.stringify(inputs), statements: inputs["statements"] };
       }
       if (token.includes("getAvailabilityZones")) return { names: ["a", "b"], zoneIds: ["a", "b"] };
-      return { ...inputs, id: "id", name: "eu-central-1", region: "eu-central-1", accountId: "1", partition: "aws" };
+      return {
+        ...inputs,
+        id: "id",
+        name: "eu-central-1",
+        region: "eu-central-1",
+        accountId: "1",
+        partition: "aws",
+      };
     },
   };
+}
+
+/** Pulumi hands a secret over as an object with this key (its wire protocol) around the value. */
+function withoutWrappings(inputs: Record<string, unknown>): Record<string, unknown> {
+  const plain = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(plain);
+    if (typeof value !== "object" || value === null) return value;
+    if ("4dabf18193072939515e22adb298388d" in value && "value" in value) return plain(value.value);
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, plain(each)]));
+  };
+  return plain(inputs) as Record<string, unknown>;
 }
 
 async function setGlobals(pulumi: Record<string, unknown>, platform: string, stage: string): Promise<void> {
@@ -66,7 +97,12 @@ async function setGlobals(pulumi: Record<string, unknown>, platform: string, sta
     $cli: {
       command: "deploy",
       rpc: "",
-      paths: { home: "/tmp", root: process.cwd(), work: "/tmp/slipway-sst", platform: `${process.cwd()}/.sst/platform` },
+      paths: {
+        home: "/tmp",
+        root: process.cwd(),
+        work: "/tmp/slipway-sst",
+        platform: `${process.cwd()}/.sst/platform`,
+      },
       state: { version: {} },
       env: {},
     },

@@ -13,7 +13,9 @@ test("the worker's key may send to one queue, and nothing else", () => {
   expect(of("aws:iam/user:User")).toHaveLength(1);
   const [policy] = of("aws:iam/userPolicy:UserPolicy");
   const { Statement } = JSON.parse(policy?.inputs["policy"]);
-  expect(Statement).toEqual([{ Effect: "Allow", Action: ["sqs:SendMessage"], Resource: [expect.any(String)] }]);
+  expect(Statement).toEqual([
+    { Effect: "Allow", Action: ["sqs:SendMessage"], Resource: [expect.any(String)] },
+  ]);
 });
 
 test("queues are FIFO, with dead letters that raise an alarm", () => {

@@ -82,6 +82,8 @@ describe("imports", () => {
 function complaint(one: Import): string | undefined {
   const { from, to, kind } = one;
   const layer = layerOf(from);
+  // SST's sources lie where its own tool has put them, and only then.
+  if (to.startsWith("(computed)") && from.startsWith("test/infra/")) return undefined;
   if (layer === undefined || to.startsWith("(computed)")) return `${from} → ${to}`;
   if (exceptions.some((exception) => exception.from.test(from) && exception.to.test(to))) return undefined;
   const allowed = kind === "file" ? mayReach(from, to) : kind === "node" ? layer.node : mayUse(from, to);
