@@ -94,7 +94,7 @@ const bans: readonly Ban[] = [
     pattern: /\bprocess\s*\.\s*env\b|\benv\b[^;\n]*from "node:process"/,
     in: "code",
     except:
-      /^(functions\/configuration\.ts$|functions\/(local|container|offline)\.ts$|cli\/|set-up\.mjs$|test\/)/,
+      /^(sst\.config\.ts$|functions\/configuration\.ts$|functions\/(local|container|offline)\.ts$|cli\/|set-up\.mjs$|test\/)/,
     sample: "const home = process.env.HOME;",
   },
   {
