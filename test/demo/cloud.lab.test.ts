@@ -1,4 +1,4 @@
-/** The shape of the cloud: a push through worker, queue and module, and a replica that is killed in the middle of it. */
+/** The shape of the cloud: a push through worker, queue and module, and one of two replicas killed in the middle of it. */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import * as deployments from "../../shared/contract/deployments.ts";
 import { describeWithLab } from "../lab/describe-with-lab.ts";
@@ -29,7 +29,7 @@ describeWithLab("the shape of the cloud", (lab) => {
     }
   });
 
-  it("a signed push goes live, also when the replica that works on it is killed", async () => {
+  it("a signed push goes live, also when one of two replicas is killed in the middle", async () => {
     const serverId = await addServer(client, machine);
     const [owner, repo] = ["cloud", "killed"];
     await lab.git.createRepository(owner, repo);
