@@ -7,6 +7,7 @@ import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { limits } from "../shared/domain/limits.ts";
 import { StartFailure } from "../shared/domain/start-failure.ts";
+import { containerVariables } from "./container-settings.ts";
 
 export interface Configuration {
   mode: "self-hosted" | "cloud";
@@ -28,6 +29,8 @@ export interface Configuration {
   /** Authenticated API, per token and minute. */
   apiPerMinute: number;
   logLevel: (typeof logLevels)[number];
+  /** ECS_AGENT_URI: where a container of the cloud says that it is at work. */
+  taskAgentUrl: string | undefined;
   /** For the person who started it; nothing is wrong enough to stop. */
   warnings: string[];
 }
@@ -48,6 +51,7 @@ const known = [
   "SLIPWAY_ACME_DIRECTORY",
   "SLIPWAY_API_LIMIT",
   "SLIPWAY_LOG_LEVEL",
+  ...containerVariables,
 ];
 
 const logLevels = ["debug", "info", "warn", "error"] as const;
@@ -86,6 +90,7 @@ export function readConfiguration(environment: Environment, surroundings: Surrou
       most: 10_000_000,
     }),
     logLevel: readLogLevel(value("SLIPWAY_LOG_LEVEL")),
+    taskAgentUrl: value("ECS_AGENT_URI"),
     warnings: unknownNames(environment),
   };
 }
@@ -171,7 +176,7 @@ function readDatabaseUrl(value: string | undefined): string | undefined {
 
 /** GitHub and its like take any text; a short one can be guessed from one signed delivery. */
 function readWebhookSecret(value: string | undefined): string | undefined {
-  if (value === undefined || value.length >= 16) return value;
+  if (value === undefined || value.length >= limits.webhookSecretLength) return value;
   throw wrong("GIT_WEBHOOK_SECRET", "is shorter than 16 characters", 'the output of "openssl rand -hex 32"');
 }
 

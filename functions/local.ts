@@ -3,7 +3,8 @@
  * Prints for people on standard output; the log goes to standard error as JSON lines.
  */
 import "./quick-imports.ts";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { openDataFolder } from "../shared/adapters/data-folder.ts";
 import { startEmbeddedPostgres } from "../shared/adapters/embedded-postgres.ts";
 import { loadInstanceSecrets } from "../shared/adapters/instance-secrets.ts";
@@ -39,6 +40,7 @@ async function main(): Promise<void> {
 }
 
 async function start(configuration: Configuration, log: Log, signal: AbortSignal): Promise<Running> {
+  requireSecrets(configuration);
   const folder = await openDataFolder(configuration.dataFolder, { purpose: "platform" });
   const secrets = await loadInstanceSecrets(folder);
   const embed = configuration.databaseUrl === undefined;
@@ -74,6 +76,15 @@ async function start(configuration: Configuration, log: Log, signal: AbortSignal
     await stopDatabase();
     throw error;
   }
+}
+
+/** Secrets are made only for an instance of one's own: in the cloud new ones would make all that is sealed unreadable. */
+function requireSecrets({ mode, dataFolder }: Configuration): void {
+  if (mode === "self-hosted" || existsSync(join(dataFolder, "secrets.json"))) return;
+  throw new StartFailure(
+    "secret_missing",
+    `There are no secrets in ${dataFolder}, and cloud mode makes none. The cloud runs parts in containers (docs/operating.md); one process needs the secrets.json of its data folder back.`,
+  );
 }
 
 /** Half of the start is reading these modules: it happens while the database starts. */

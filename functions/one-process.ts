@@ -4,9 +4,7 @@
  * as objects. Ends in the order in which nothing is lost: ingress, streams, stories (their leases go back), queue, SSH,
  * database.
  */
-import { createHmac } from "node:crypto";
 import { hostname } from "node:os";
-import { join } from "node:path";
 import { createMemoryLimiter } from "../edge/adapters/memory-limiter.ts";
 import { createEdge } from "../edge/app.ts";
 import type { EdgeOptions } from "../edge/edge-options.ts";
@@ -15,14 +13,11 @@ import { forwardInProcess } from "../edge/router/forward-in-process.ts";
 import { sweepDeliveries } from "../edge/webhooks/inbox.ts";
 import { monotonicClock, wallClock } from "../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
-import { createFileBlobStore } from "../shared/adapters/file-blob-store.ts";
-import { createGitHost } from "../shared/adapters/git-host-http.ts";
 import { createPgBossQueue } from "../shared/adapters/pg-boss-queue.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { openListener } from "../shared/adapters/postgres-listen.ts";
 import { createMetrics } from "../shared/adapters/prometheus-metrics.ts";
 import { createSsh2Shell } from "../shared/adapters/ssh2-shell.ts";
-import { createFrameworkCatalogue } from "../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
 import type { Database } from "../shared/db/database.ts";
 import { organizations } from "../shared/db/schema.ts";
@@ -35,16 +30,11 @@ import type { LeaseTimes } from "../shared/operations/lease-times.ts";
 import { createRunner } from "../shared/operations/runner.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { Configuration } from "./configuration.ts";
-import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
-import { createDeploymentKind } from "./deploy/deployment-kind.ts";
-import { createDeploy } from "./deploy/routes.ts";
-import { sweepUploads } from "./deploy/uploads/sweep.ts";
+import { assembleDeploy } from "./deploy-part.ts";
 import { measureInstance, observeOperations } from "./instance-metrics.ts";
-import { createBootstrapKind } from "./platform/bootstrap/kind.ts";
-import { forgetExpired } from "./platform/forget-expired.ts";
-import { createRemovalKind } from "./platform/removal/kind.ts";
-import { createPlatform } from "./platform/routes.ts";
 import { createSetUpCode, type SetUpCode } from "./platform/set-up-code.ts";
+import { assemblePlatform } from "./platform-part.ts";
+import { sweepEvery } from "./sweep-every.ts";
 
 export interface OneProcessOptions {
   configuration: Configuration;
@@ -85,30 +75,23 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const queue = await createPgBossQueue({ url: options.databaseUrl, log });
   const feed = createFeed({ db, listener, clock: wallClock, log });
 
-  const { server, env, webhook, git, registry, idempotency } = secrets.classes;
-  const { baseUrl, baseDomain, acmeDirectory } = configuration;
-  const proxy = {
-    shell,
-    baseDomain,
-    acmeDirectory,
-    sealer: createSealer({ server, env, git, registry }),
-    db,
+  const { webhook, idempotency } = secrets.classes;
+  const limiter = createMemoryLimiter();
+  const setUpCode = createSetUpCode((code) => options.announceSetUpCode?.(code));
+  const context = {
+    ...{ configuration, db, feed, shell, log },
+    verifyIdentity: refuseUnsigned,
+    stopping: stopping.signal,
   };
-  const uploads = createFileBlobStore(join(configuration.dataFolder, "uploads"));
-  const deploymentKind = createDeploymentKind({
-    ...proxy,
-    clock: wallClock,
-    log,
-    frameworks: createFrameworkCatalogue(),
-    uploads,
+  const platform = assemblePlatform(context, {
+    ...{ rings: secrets.classes, limiter, setUpCode },
+    exposeMetrics: metrics.expose,
   });
-  const cleanUpKind = createCleanUpKind({ ...proxy, clock: wallClock, log });
-  const bootstrapKind = createBootstrapKind({ ...proxy, log, clock: wallClock });
-  const removalKind = createRemovalKind({ ...proxy, log, clock: wallClock });
+  const deploy = assembleDeploy(context, { rings: secrets.classes });
   const runner = createRunner({
     db,
     listener,
-    kinds: [deploymentKind, cleanUpKind, bootstrapKind, removalKind],
+    kinds: [...deploy.kinds, ...platform.kinds],
     owner: `${hostname()}/${process.pid}`,
     concurrency,
     clock: monotonicClock,
@@ -117,43 +100,12 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     observer: observeOperations(metrics),
   });
 
-  const limiter = createMemoryLimiter();
-  const setUpCode = createSetUpCode((code) => options.announceSetUpCode?.(code));
-  const apps = {
-    platform: createPlatform({
-      ...proxy,
-      sealer: createSealer({ server, env, webhook, git, registry }),
-      gitHost: createGitHost(),
-      log,
-      clock: wallClock,
-      baseUrl,
-      limiter,
-      setUpCode,
-      fingerprintKey: fingerprintKey(secrets),
-      verifyIdentity: refuseUnsigned,
-      feed,
-      stopping: stopping.signal,
-      exposeMetrics: metrics.expose,
-    }),
-    deploy: createDeploy({
-      db,
-      sealer: proxy.sealer,
-      log,
-      clock: wallClock,
-      kind: deploymentKind,
-      uploads,
-      mode: configuration.mode,
-      verifyIdentity: refuseUnsigned,
-      feed,
-      stopping: stopping.signal,
-    }),
-  };
   const edgeOptions: EdgeOptions = {
     mode: configuration.mode,
     version,
     store: createPostgresEdgeStore(db),
-    forwarder: forwardInProcess(apps),
-    baseUrl,
+    forwarder: forwardInProcess({ platform: platform.app, deploy: deploy.app }),
+    baseUrl: configuration.baseUrl,
     limiter,
     sealer: createSealer({ webhook, idempotency }),
     nudge: ({ operationId, projectId }) =>
@@ -175,24 +127,13 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     },
     { concurrency: 4, signal: stopping.signal },
   );
-  const sweeping = sweepEvery(
-    limits.deliverySweepMs,
-    () => sweepDeliveries(edgeOptions),
-    log,
-    stopping.signal,
-  );
-  const forgetting = sweepEvery(
-    limits.expiredSweepMs,
-    () => Promise.all([forgetExpired(db), edgeOptions.store.idempotency.purge()]),
-    log,
-    stopping.signal,
-  );
-  const sweepingUploads = sweepEvery(
-    limits.uploadSweepMs,
-    () => sweepUploads({ db, clock: wallClock, uploads }),
-    log,
-    stopping.signal,
-  );
+  const sweeps = [
+    ...platform.sweeps,
+    ...deploy.sweeps,
+    { everyMs: limits.deliverySweepMs, run: () => sweepDeliveries(edgeOptions) },
+    { everyMs: limits.expiredSweepMs, run: () => edgeOptions.store.idempotency.purge() },
+  ];
+  const sweeping = sweeps.map((sweep) => sweepEvery(sweep, log, stopping.signal));
   const served = await serveEdge({
     app: createEdge(edgeOptions),
     host: configuration.host,
@@ -219,37 +160,11 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
       await served.close();
       feed.close();
       await runner.stop();
-      await sweeping;
-      await sweepingUploads;
-      await forgetting;
+      await Promise.all(sweeping);
       await queue.close();
       await shell.close();
       await listener.close();
       await database.close();
     },
   };
-}
-
-async function sweepEvery(
-  ms: number,
-  sweep: () => Promise<unknown>,
-  log: Log,
-  signal: AbortSignal,
-): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await wallClock.sleep(ms, signal);
-      await sweep();
-    } catch (error) {
-      if (!signal.aborted) log.warn({ err: error }, "a sweep failed; the next one tries again");
-    }
-  }
-}
-
-/** A key of its own for fingerprints, so that one key never serves two purposes. */
-function fingerprintKey(secrets: InstanceSecrets): string {
-  const oldest = secrets.classes.env.at(-1) ?? secrets.classes.env[0];
-  return createHmac("sha256", Buffer.from(oldest.key, "base64"))
-    .update("fingerprints of env values")
-    .digest("base64");
 }

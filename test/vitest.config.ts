@@ -1,6 +1,7 @@
 /**
- * Two projects: `unit` (real Postgres, no lab) and `lab` (managed servers; needs an engine). Lab files run one after
- * another: they share a server and the machine has few cores.
+ * Three projects: `unit` (real Postgres, no lab), `workerd` (the edge's own suites once more, in Cloudflare's runtime)
+ * and `lab` (managed servers; needs an engine). Lab files run one after another: they share a server and the machine has
+ * few cores.
  */
 import { existsSync } from "node:fs";
 import { defineConfig } from "vitest/config";
@@ -18,8 +19,23 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["**/*.test.ts"],
-          exclude: ["**/*.lab.test.ts", "**/*.soak.test.ts", "lab/**"],
+          // infra needs the sources of SST: `npm run infra:check`.
+          exclude: ["**/*.lab.test.ts", "**/*.soak.test.ts", "lab/**", "infra/**"],
           testTimeout: 30_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "workerd",
+          include: ["edge/**/*.test.ts"],
+          // Of one host alone, or of pure functions.
+          exclude: [
+            "edge/{node,memory-limiter,observe,reference,source-ip,worker-environment}.test.ts",
+            "edge/adapters/**",
+          ],
+          globalSetup: set("./edge/workerd/global-set-up.ts"),
+          testTimeout: 60_000,
         },
       },
       {

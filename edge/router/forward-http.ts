@@ -13,10 +13,12 @@ export interface HttpForwarderOptions {
   origins: Record<ModuleName, string>;
   signer: IdentitySigner;
   fetch?: typeof fetch;
+  /** What a request with a streamed body needs besides on this host. Default: what Node's fetch needs. */
+  streamed?: Readonly<Record<string, unknown>>;
 }
 
 /** Else Node's fetch keeps all of a streamed body, to send it again after a redirect. */
-const notKept = { redirect: "error", window: null } as const;
+const notKeptOnNode = { redirect: "error", window: null };
 
 export function forwardHttp(options: HttpForwarderOptions): Forwarder {
   const send = options.fetch ?? fetch;
@@ -37,7 +39,7 @@ export function forwardHttp(options: HttpForwarderOptions): Forwarder {
       const init = { method, headers, redirect: "manual", signal } as const;
       const url = new URL(path, options.origins[module]);
       if (passes !== null) {
-        const streamed = { ...init, ...notKept, body: passes, duplex: "half" };
+        const streamed = { ...init, ...(options.streamed ?? notKeptOnNode), body: passes, duplex: "half" };
         return send(url, streamed as RequestInit);
       }
       return send(url, { ...init, body: read === null || read.length === 0 ? null : read });

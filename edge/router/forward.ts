@@ -35,7 +35,8 @@ export async function forward(
   const answered = new AbortController();
   const identity =
     c.get("identity") ?? nobody({ sourceIp: c.get("sourceIp"), requestId: c.get("requestId") });
-  const request = forwardedRequest(c, AbortSignal.any([c.req.raw.signal, over.signal]));
+  const ends = [c.req.raw.signal, over.signal, c.get("streamed")?.cut].filter((each) => each !== undefined);
+  const request = forwardedRequest(c, AbortSignal.any(ends));
   const given = options.forwarder.forward(module, request, identity);
   const answer = given
     .then((each) => passOn(each, c, options.log))

@@ -11,6 +11,8 @@ export interface StreamedBody {
   stream: ReadableStream<Uint8Array>;
   /** Why it was ended here: whoever reads it at the other end of a connection sees it only break off. */
   refused(): Refusal | undefined;
+  /** Aborted with it, or when the caller breaks off: workerd would end the function's request as if it were whole. */
+  cut: AbortSignal;
 }
 
 export function limitStream(bytesMost: number = limits.uploadBytes) {
@@ -26,14 +28,19 @@ function counted(body: ReadableStream<Uint8Array>, bytesMost: number): StreamedB
   const reader = body.getReader();
   let bytes = 0;
   let refused: Refusal | undefined;
+  const cut = new AbortController();
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await reader.read();
+        const { done, value } = await reader.read().catch((error: unknown) => {
+          cut.abort(error);
+          throw error;
+        });
         if (done) return controller.close();
         bytes += value.length;
         if (bytes <= bytesMost) return controller.enqueue(value);
         refused = tooLarge(bytesMost);
+        cut.abort(refused);
         controller.error(refused);
       },
       // A cancel of the caller's body would end the connection, and with it the answer that says why. The host lets the
@@ -42,7 +49,7 @@ function counted(body: ReadableStream<Uint8Array>, bytesMost: number): StreamedB
     },
     { highWaterMark: 0 },
   );
-  return { stream, refused: () => refused };
+  return { stream, refused: () => refused, cut: cut.signal };
 }
 
 function tooLarge(most: number): Refusal {

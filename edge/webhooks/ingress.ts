@@ -6,6 +6,7 @@ import type { Context } from "hono";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import { createOpenedSecrets } from "../adapters/opened-secrets.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
+import { inBackground } from "../router/in-background.ts";
 import { type Received, receive } from "./inbox.ts";
 import { providerOf, unknownProvider } from "./providers.ts";
 import { resolveTrust } from "./resolve-secret.ts";
@@ -15,7 +16,8 @@ export function receiveDelivery(given: EdgeOptions): (c: Context<EdgeEnv>) => Pr
   const opened = createOpenedSecrets(given.sealer);
   return async (c) => {
     // Whatever is said about this delivery further down is said under the id of its request.
-    const options = { ...given, log: given.log.child({ requestId: c.get("requestId") }) };
+    const log = given.log.child({ requestId: c.get("requestId") });
+    const options = { ...given, log, nudge: heldOpen(c, given) };
     const name = c.get("matched").params["provider"] ?? "";
     const provider = providerOf(name);
     if (provider === null) return unknownProvider(name);
@@ -51,6 +53,16 @@ function answer(deliveryId: string, received: Received): Response {
     case "settled":
       return Response.json({ success: true, deliveryId, status: received.status });
   }
+}
+
+/** The answer does not wait for the nudge; a host that ends with the answer (workerd) is asked to stay for it. */
+function heldOpen(c: Context<EdgeEnv>, { nudge, log }: EdgeOptions): EdgeOptions["nudge"] {
+  return (deployment) => {
+    const sent = nudge(deployment);
+    const settled = sent.catch(() => undefined);
+    inBackground(c, log, "", settled);
+    return sent;
+  };
 }
 
 /** Before the row is committed, a database that does not answer is 503: the git host sends it again. */

@@ -4,7 +4,7 @@
  */
 import { sql } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
-import { inBatches } from "../db/in-batches.ts";
+import type { Gather } from "../db/in-batches.ts";
 import { newId } from "../domain/identifier.ts";
 import { limits } from "../domain/limits.ts";
 import { encode, rowsOf } from "../operations/statements.ts";
@@ -22,7 +22,7 @@ interface ClaimedRow extends Claim {
   key: string;
 }
 
-export function claimInBatches(db: Database): InboxStore["claim"] {
+export function claimInBatches(db: Database, gather: Gather): InboxStore["claim"] {
   const store = async (wanted: readonly Wanted[]): Promise<Claim[][]> => {
     const rows = rowsToClaim(wanted);
     const claimed = new Map((await insert(db, wanted, rows)).map(({ key, ...claim }) => [key, claim]));
@@ -32,7 +32,7 @@ export function claimInBatches(db: Database): InboxStore["claim"] {
     });
     return wanted.map((_, place) => won.flatMap((each) => (each.place === place ? [each.claim] : [])));
   };
-  const together = inBatches(store, limits.deliveryBatch);
+  const together = gather(store, limits.deliveryBatch);
   return async (delivery, organizationIds, ignored = new Map()) => {
     const wanted = { delivery, organizationIds, ignored };
     if (delivery.body.length <= limits.deliveryBatchBodyBytes) return together(wanted);

@@ -1,9 +1,9 @@
 /** The delivery inbox in Postgres: what is linked to a repository, failed deliveries, and those to be tried again. */
 import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
-import { inBatches } from "../db/in-batches.ts";
+import type { Gather } from "../db/in-batches.ts";
 import { limits } from "../domain/limits.ts";
-import { encode, rowsOf } from "../operations/statements.ts";
+import { encode, rowsOf, type Together } from "../operations/statements.ts";
 import type {
   Claim,
   HookedProject,
@@ -15,21 +15,21 @@ import type {
 import { claimInBatches, leaseEnd } from "./edge-store-postgres-claim.ts";
 import { settle } from "./edge-store-postgres-settle.ts";
 
-export function createPostgresInbox(db: Database): InboxStore {
+export function createPostgresInbox(db: Database, together: Together, gather: Gather): InboxStore {
   return {
-    hookedProjects: hookedProjects(db),
+    hookedProjects: hookedProjects(db, gather),
     linkedProjects: (repository, trust) => linkedProjects(db, repository, trust),
-    claim: claimInBatches(db),
-    settle: (claimed, plan) => settle(db, claimed, plan),
+    claim: claimInBatches(db, gather),
+    settle: (claimed, plan) => settle(together, claimed, plan),
     fail: (claimed, reason) => fail(db, claimed, reason),
     reclaim: (most) => reclaim(db, most),
   };
 }
 
 /** Those who ask at the same moment share one statement, and one answer where they ask the same. */
-function hookedProjects(db: Database): InboxStore["hookedProjects"] {
+function hookedProjects(db: Database, gather: Gather): InboxStore["hookedProjects"] {
   type Wanted = Parameters<InboxStore["hookedProjects"]>;
-  const ask = inBatches(async (wanted: readonly Wanted[]): Promise<HookedProject[][]> => {
+  const ask = gather(async (wanted: readonly Wanted[]): Promise<HookedProject[][]> => {
     const keys = wanted.map(encode);
     const distinct = [...new Set(keys)];
     const rows = await rowsOf<HookedProject & { place: number }>(

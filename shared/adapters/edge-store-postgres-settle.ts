@@ -3,32 +3,27 @@
  * that come at once make one deployment. The operation gets the form that `insertOperation` (shared/operations) gives
  * it; a test holds the two together.
  */
-import { sql } from "drizzle-orm";
-import type { Database, Queryable } from "../db/database.ts";
+import { type SQL, sql } from "drizzle-orm";
 import { channels } from "../operations/channels.ts";
-import { encode, rowsOf } from "../operations/statements.ts";
+import { encode, type Together } from "../operations/statements.ts";
 import type { Claim, DeliveryPlan, SettledDelivery } from "../ports/edge-store.ts";
 
 export async function settle(
-  db: Database,
+  together: Together,
   claim: Claim,
   plan: DeliveryPlan,
 ): Promise<SettledDelivery | null> {
   const projectIds = plan.outcomes.flatMap((each) => (each.verdict === "deployed" ? [each.projectId] : []));
-  if (projectIds.length === 0) return write(db, claim, plan);
-  return db.transaction(async (tx) => {
-    // In one order, so that two deliveries for the same projects cannot wait for each other.
-    await rowsOf(
-      tx,
-      sql`
-        select pg_advisory_xact_lock(hashtextextended('slipway push ' || id, 0))
-        from (select unnest(${sql.param(projectIds)}::text[]) as id order by 1) as wanted`,
-    );
-    return write(tx, claim, plan);
-  });
+  // In one order, so that two deliveries for the same projects cannot wait for each other.
+  const lock = sql`
+    select pg_advisory_xact_lock(hashtextextended('slipway push ' || id, 0))
+    from (select unnest(${sql.param(projectIds)}::text[]) as id order by 1) as wanted`;
+  const write = outcome(claim, plan);
+  const [row] = await together<SettledDelivery>(projectIds.length === 0 ? [write] : [lock, write]);
+  return row ?? null;
 }
 
-async function write(db: Queryable, claim: Claim, plan: DeliveryPlan): Promise<SettledDelivery | null> {
+function outcome(claim: Claim, plan: DeliveryPlan): SQL {
   const planned = plan.outcomes.flatMap((each) =>
     each.verdict === "deployed" ? [{ id: each.deploymentId, projectId: each.projectId, ...each.push }] : [],
   );
@@ -37,9 +32,7 @@ async function write(db: Queryable, claim: Claim, plan: DeliveryPlan): Promise<S
       ? { projectId: each.projectId, verdict: each.verdict, deploymentId: each.deploymentId }
       : each,
   );
-  const [row] = await rowsOf<SettledDelivery>(
-    db,
-    sql`
+  return sql`
       with claim as (
         select id, organization_id from webhook_deliveries
         where id = ${claim.id} and attempts = ${claim.attempt} and status = 'claimed'
@@ -93,7 +86,5 @@ async function write(db: Queryable, claim: Claim, plan: DeliveryPlan): Promise<S
         outcomes = looked.outcomes, finished_at = now(), lease_until = null
       from claim, looked, told
       where row.id = claim.id
-      returning row.status, row.reason, coalesce(told.deployments, '[]'::jsonb) as deployments`,
-  );
-  return row ?? null;
+      returning row.status, row.reason, coalesce(told.deployments, '[]'::jsonb) as deployments`;
 }

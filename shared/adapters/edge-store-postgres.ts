@@ -5,15 +5,20 @@
  */
 import { and, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
+import { type Gather, inBatches } from "../db/in-batches.ts";
 import { memberships, tokens } from "../db/schema.ts";
 import { limits } from "../domain/limits.ts";
-import { rowsOf } from "../operations/statements.ts";
+import { inTransaction, rowsOf, type Together } from "../operations/statements.ts";
 import type { EdgeStore, StoredCredential } from "../ports/edge-store.ts";
 import { createPostgresIdempotency } from "./edge-store-postgres-idempotency.ts";
 import { createPostgresInbox } from "./edge-store-postgres-inbox.ts";
 import { findSession, touchSession } from "./edge-store-postgres-session.ts";
 
-export function createPostgresEdgeStore(db: Database): EdgeStore {
+/** `together` only where the driver has no interactive transactions, `gather` where requests cannot share a statement. */
+export function createPostgresEdgeStore(
+  db: Database,
+  { together = inTransaction(db), gather = inBatches }: { together?: Together; gather?: Gather } = {},
+): EdgeStore {
   return {
     ping: async () => void (await rowsOf(db, sql`select 1`)),
     findCredential: (tokenHash) => findCredential(db, tokenHash),
@@ -21,7 +26,7 @@ export function createPostgresEdgeStore(db: Database): EdgeStore {
     findSession: (hash, organizationId) => findSession(db, hash, organizationId),
     touchSession: (sessionId) => touchSession(db, sessionId),
     idempotency: createPostgresIdempotency(db),
-    inbox: createPostgresInbox(db),
+    inbox: createPostgresInbox(db, together, gather),
   };
 }
 

@@ -63,6 +63,11 @@ export async function createPgBossQueue(options: PgBossQueueOptions): Promise<Qu
       consuming.add(ended);
       ended.finally(() => consuming.delete(ended));
     },
+    async countDead(queue) {
+      await prepared(queue);
+      // Counted now: the figures that pg-boss keeps are a minute old.
+      return (await boss.getQueueStats(deadQueue(queue), { force: true })).at(0)?.queuedCount ?? 0;
+    },
     async close() {
       closing.abort();
       await within(Promise.all(consuming), stopMs);

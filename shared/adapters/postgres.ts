@@ -63,6 +63,14 @@ export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
   };
 }
 
+/** The database itself behind a pooler's address, as Neon names the two: for LISTEN, migrations and locks of a session. */
+export function directUrl(url: string): string {
+  if (!isPooled(url)) return url;
+  const direct = new URL(url);
+  direct.hostname = direct.hostname.replace(/^([^.]+)-pooler(?=\.|$)/, "$1");
+  return direct.href;
+}
+
 export function isPooled(url: string): boolean {
   return new URL(url).hostname.split(".")[0]?.endsWith("-pooler") === true;
 }

@@ -37,6 +37,14 @@ export function inBatches<Item, Result>(
     });
 }
 
+export type Gather = typeof inBatches;
+
+/** For a runtime in which one request may not wait for the work of another. */
+export const oneByOne: Gather = (run) => async (item) => {
+  const [result] = await run([item]);
+  return result as Awaited<typeof result> & {};
+};
+
 /** Never rejects. */
 async function answer<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Result[]>,

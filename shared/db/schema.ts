@@ -155,6 +155,18 @@ export const idempotencyAnswers = pgTable(
   ],
 );
 
+/** How often a source, a token or an account has tried in its window: the one count of all processes. */
+export const rateWindows = pgTable(
+  "rate_windows",
+  {
+    key: text().primaryKey(),
+    /** One beyond the limit stands for any number of refused tries. */
+    taken: integer().notNull(),
+    endsAt: at().notNull(),
+  },
+  (table) => [index("rate_windows_end").on(table.endsAt)],
+);
+
 export const servers = pgTable(
   "servers",
   {

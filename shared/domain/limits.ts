@@ -11,8 +11,14 @@ export const limits = {
   webhookBodyBytes: 5_242_880,
   /** POST /api/webhooks/:provider, exact, per source address (spec.md "Limits"). */
   webhookPerMinute: 120,
+  /** Of the worker's shield before that count; Cloudflare allows 10 s and 60 s. Its figure is in edge/wrangler.jsonc. */
+  shieldPeriodMs: 60_000,
+  /** The queue's answer to a nudge; the deployment is committed already. */
+  nudgeMs: 5_000,
   /** Authenticated API, per token, unless SLIPWAY_API_LIMIT says otherwise. */
   apiPerMinute: 1_200,
+  /** A shorter secret of the instance can be guessed from one signed delivery. */
+  webhookSecretLength: 16,
   /** Distinct secrets tried for one delivery: bounds the work an unsigned request can cause. */
   webhookSecretsTried: 16,
   /** Projects read before the signature holds: those of one repository may share a secret. */

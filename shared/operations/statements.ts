@@ -5,7 +5,7 @@
  * `next_seq` first (two round trips for each batch of lines).
  */
 import { type SQL, sql } from "drizzle-orm";
-import type { Queryable } from "../db/database.ts";
+import type { Database, Queryable } from "../db/database.ts";
 import { channels } from "./channels.ts";
 import type { NewEvent } from "./definition.ts";
 
@@ -52,4 +52,23 @@ export function encode(value: unknown): string {
 export async function rowsOf<Row>(db: Queryable, statement: SQL): Promise<Row[]> {
   const result = (await db.execute(statement)) as { rows: Row[] };
   return result.rows;
+}
+
+/**
+ * Statements in one transaction, in their order; answers the rows of the last. None may need the answer of another, so
+ * that a driver without interactive transactions can do it too.
+ */
+export type Together = <Row>(statements: readonly SQL[]) => Promise<Row[]>;
+
+/** `Together` for drivers that hold a connection. */
+export function inTransaction(db: Database): Together {
+  return async <Row>(statements: readonly SQL[]) => {
+    const [only, ...more] = statements;
+    if (only !== undefined && more.length === 0) return rowsOf<Row>(db, only);
+    return db.transaction(async (tx) => {
+      let rows: Row[] = [];
+      for (const statement of statements) rows = await rowsOf<Row>(tx, statement);
+      return rows;
+    });
+  };
 }

@@ -56,6 +56,7 @@ export function queueContract(name: string, open: () => Promise<Queue>): void {
     expect(consumer.handled).toEqual([mine[1]]);
     const tried = consumer.attempts.filter(([id]) => id === mine[0]);
     expect(tried.map(([, attempt]) => attempt)).toEqual([1, 2, 3, 4, 5]);
+    await expect.poll(() => queue.countDead("platform"), { timeout: 10_000 }).toBe(1);
   });
 
   says("a delayed message does not come before its time", async (queue) => {

@@ -1,10 +1,16 @@
-/** The edge on a real database, with functions that only note what reached them (or real ones, where a test gives them). */
+/**
+ * The edge on a real database, with functions that only note what reached them (or real ones, where a test gives them).
+ * On the host of the run: in this process, or in workerd (`npm test -- --project workerd`), from one definition.
+ */
 import { randomBytes } from "node:crypto";
+import { inject, test } from "vitest";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
 import { createEdge } from "../../edge/app.ts";
 import type { EdgeOptions } from "../../edge/edge-options.ts";
+import { serveEdge } from "../../edge/node.ts";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
 import { createCounters } from "../../edge/webhooks/counters.ts";
+import packageDocument from "../../package.json" with { type: "json" };
 import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../shared/crypto/token.ts";
@@ -16,6 +22,8 @@ import type { Identity } from "../../shared/domain/principal.ts";
 import { makeSealKey } from "../keys.ts";
 import { manualClock } from "../manual-clock.ts";
 import { recordingLog } from "../silent-log.ts";
+import "./workerd/global-set-up.ts";
+import { ageRateWindows, edgeOnWorkerd } from "./workerd/edge-on-workerd.ts";
 
 export interface Reached {
   module: string;
@@ -23,10 +31,16 @@ export interface Reached {
   identity: Identity | undefined;
 }
 
+const keys = { webhook: makeSealKey(), idempotency: makeSealKey() };
 export const testSealer = createSealer({
-  webhook: [{ kid: "t", key: makeSealKey() }],
-  idempotency: [{ kid: "t", key: makeSealKey() }],
+  webhook: [{ kid: "t", key: keys.webhook }],
+  idempotency: [{ kid: "t", key: keys.idempotency }],
 });
+
+const workerd = inject("workerd");
+export const onNode = workerd === undefined;
+/** For what only a host in the test's own process shows: its clock is moved, or its store made to fail. */
+export const testOnNode = test.runIf(onNode);
 
 export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}) {
   const reached: Reached[] = [];
@@ -42,7 +56,7 @@ export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}
   });
   const options: EdgeOptions = {
     mode: "self-hosted",
-    version: "0.0.0-test",
+    version: packageDocument.version,
     baseUrl: "http://edge.test",
     store: createPostgresEdgeStore(db),
     forwarder: forwardInProcess({ platform: noting("platform"), deploy: noting("deploy") }),
@@ -57,7 +71,21 @@ export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}
     clock,
     ...overrides,
   };
-  const app = createEdge(options);
+  const remote = workerd === undefined ? undefined : edgeOnWorkerd(db, options, keys, workerd);
+  const app = remote ?? createEdge(options);
+  /** Over the network, on the host itself. */
+  const open = async () => {
+    if (remote !== undefined) return { ...(await remote.direct()), close: async () => undefined };
+    const served = await serveEdge({ app, host: "127.0.0.1", port: 0, closeMs: 1_000 });
+    return { url: served.url, headers: {}, close: served.close };
+  };
+  if (workerd !== undefined) {
+    const { advance } = clock;
+    clock.advance = async (ms) => {
+      await ageRateWindows(db, ms);
+      await advance(ms);
+    };
+  }
   /** As a host would call it. `from` is the address of the peer. */
   const send = async (path: string, init: RequestInit & { token?: string; from?: string } = {}) => {
     const { token, from = "192.0.2.1", ...rest } = init;
@@ -65,7 +93,7 @@ export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}
     if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
     return app.fetch(new Request(`http://edge.test${path}`, { ...rest, headers }), { remoteAddress: from });
   };
-  return { app, options, send, reached, nudged, clock, log, counters };
+  return { app, options, open, send, reached, nudged, clock, log, counters };
 }
 
 export async function seedToken(

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { limits } from "../../shared/domain/limits.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../database.ts";
-import { edgeUnderTest, seedToken } from "./edge-under-test.ts";
+import { edgeUnderTest, seedToken, testOnNode } from "./edge-under-test.ts";
 
 let database: TestDatabase;
 let owner: { organizationId: string; userId: string };
@@ -71,7 +71,7 @@ describe("a function that", () => {
     expect(text).not.toContain("10.0.0.7");
   });
 
-  test("does not answer in time is 502, and the work behind is told to stop", async () => {
+  testOnNode("does not answer in time is 502, and the work behind is told to stop", async () => {
     let signal: AbortSignal | undefined;
     const edge = edgeUnderTest(database.db, {
       forwarder: {
@@ -111,7 +111,8 @@ describe("a function that", () => {
     expect((await reader?.read())?.value).toBe("id: 2\n");
   });
 
-  test("is told when the caller leaves", async () => {
+  // Workerd notices with the next byte that is sent: the test of both ways has a stream that sends.
+  testOnNode("is told when the caller leaves", async () => {
     let cancelled = false;
     const stream = new ReadableStream<Uint8Array>({
       cancel() {
@@ -127,16 +128,17 @@ describe("a function that", () => {
 
 describe("the edge's own routes", () => {
   test("health, readiness and version need no credential and say nothing else", async () => {
-    const { send } = edgeUnderTest(database.db);
+    const edge = edgeUnderTest(database.db);
+    const { send } = edge;
     expect(await (await send("/api/system/health")).json()).toEqual({ data: { status: "ok" } });
     expect(await (await send("/api/system/ready")).json()).toEqual({ data: { status: "ready" } });
     expect(await (await send("/api/system/version")).json()).toEqual({
-      data: { version: "0.0.0-test", mode: "self-hosted" },
+      data: { version: edge.options.version, mode: "self-hosted" },
     });
     expect((await send("/api/system/health", { method: "HEAD" })).status).toBe(200);
   });
 
-  test("readiness is 503 while the database does not answer", async () => {
+  testOnNode("readiness is 503 while the database does not answer", async () => {
     const edge = edgeUnderTest(database.db);
     edge.options.store.ping = () => Promise.reject(new Error("connect ECONNREFUSED /var/run/secret"));
     const refused = await edge.send("/api/system/ready");
@@ -159,7 +161,7 @@ describe("the edge's own routes", () => {
     }
   });
 
-  test("an error that nobody expected says no more than its id", async () => {
+  testOnNode("an error that nobody expected says no more than its id", async () => {
     const edge = edgeUnderTest(database.db);
     edge.options.store.findCredential = () => Promise.reject(new Error("password authentication failed"));
     const answer = await edge.send("/api/projects", { token });

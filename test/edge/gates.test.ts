@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tokens } from "../../shared/db/schema.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../database.ts";
-import { edgeUnderTest, seedToken } from "./edge-under-test.ts";
+import { edgeUnderTest, seedToken, testOnNode } from "./edge-under-test.ts";
 
 let database: TestDatabase;
 let owner: { organizationId: string; userId: string };
@@ -56,7 +56,7 @@ describe("who calls", () => {
     }
   });
 
-  test("a token counts no longer once it expires, cached or not", async () => {
+  testOnNode("a token counts no longer once it expires, cached or not", async () => {
     const edge = edgeUnderTest(database.db);
     const { token } = await seedToken(database.db, owner, {
       expiresAt: new Date(edge.clock.nowMs() + 5_000),
@@ -79,7 +79,7 @@ describe("who calls", () => {
     expect(await lastUse()).toBe(first);
   });
 
-  test("a function's 401 is passed on and the token asked for again", async () => {
+  testOnNode("a function's 401 is passed on and the token asked for again", async () => {
     let asked = 0;
     const edge = edgeUnderTest(database.db, {
       forwarder: {

@@ -71,8 +71,8 @@ const bans: readonly Ban[] = [
     rule: "writes to the console: the platform logs through its port, the CLI prints through its output",
     pattern: /\bconsole\.\w+/,
     in: "code",
-    // functions/local.ts is `npm start`: a person reads what it prints.
-    except: /^(test\/|docs\/|functions\/local\.ts$)/,
+    // A person reads what `npm start` and a container print; what the worker prints is its log.
+    except: /^(test\/|docs\/|functions\/(local|container)\.ts$|edge\/adapters\/console-log\.ts$)/,
     sample: "console.log(1)",
   },
   {
@@ -94,7 +94,7 @@ const bans: readonly Ban[] = [
     pattern: /\bprocess\s*\.\s*env\b|\benv\b[^;\n]*from "node:process"/,
     in: "code",
     except:
-      /^(functions\/configuration\.ts$|functions\/(local|container|offline)\.ts$|cli\/|set-up\.mjs$|test\/)/,
+      /^(sst\.config\.ts$|functions\/configuration\.ts$|functions\/(local|container|offline)\.ts$|cli\/|set-up\.mjs$|test\/)/,
     sample: "const home = process.env.HOME;",
   },
   {

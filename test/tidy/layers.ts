@@ -6,6 +6,7 @@
  * - shared/adapters → db, shell, domain: the Postgres adapter opens what shared/db describes, the SSH adapter quotes
  *   with shared/shell; limits and failures are domain. "One library a file" counts packages, not their subpaths.
  * - shared/adapters → operations: the edge's store queues deployments with the statements of the operations.
+ * - functions/*-part.ts are pieces of composition roots: what one process and the containers are both made of.
  * - functions/one-process.ts is a composition root: the part of local.ts that tests, demo and bench start as well.
  * - shared/adapters/postgres*: `pg` and its drizzle driver are one thing and may stand in one file.
  * - shared/{http,operations,proxy} → each other's lower neighbours: http → crypto (the signed identity); operations →
@@ -36,7 +37,7 @@ const zod = ["zod", "@hono/zod-openapi"];
 export const layers: readonly Layer[] = [
   layer(
     "root",
-    /^(edge\/(worker|node)|functions\/(container|local|offline|one-process))\.ts$/,
+    /^(edge\/(worker|node)|functions\/(container|local|offline|one-process|(edge|module|platform|deploy|set-up)-part))\.ts$/,
     "any",
     "any",
     true,

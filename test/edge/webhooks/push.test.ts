@@ -31,7 +31,7 @@ describe("a signed push", () => {
     expect(row).toMatchObject({ status: "done", verdict: "project_secret", reason: null, event: "push" });
     expect(row?.outcomes).toEqual([{ projectId, verdict: "deployed", deploymentId: deployment?.id }]);
     expect(deployment?.deliveryId).toBe(row?.id);
-    expect(edge.nudged).toEqual([{ operationId: deployment?.id, projectId }]);
+    await expect.poll(() => edge.nudged).toEqual([{ operationId: deployment?.id, projectId }]);
   });
 
   test("makes an operation of the very form that every other operation has", async () => {

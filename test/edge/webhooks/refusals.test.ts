@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { sweepDeliveries } from "../../../edge/webhooks/inbox.ts";
 import { webhookDeliveries } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
-import { edgeUnderTest } from "../edge-under-test.ts";
+import { edgeUnderTest, onNode, testOnNode } from "../edge-under-test.ts";
 import { deliver, deploymentsOf, openScene, push, request, rowsOf, seedProject, sha } from "./scene.ts";
 
 const scene = openScene();
@@ -46,9 +46,8 @@ describe("refusals, in the order of spec.md", () => {
     const [path, init] = request(body);
     expect((await edge.send(path, { ...init, body: `${body} ` })).status).toBe(401);
     expect(await rowsOf(scene)).toEqual([]);
-    expect(edge.counters.list()).toMatchObject([
-      { status: 401, source: "192.0.2.1", count: signatures.length + 2 },
-    ]);
+    const counted = [{ status: 401, source: "192.0.2.1", count: signatures.length + 2 }];
+    if (onNode) expect(edge.counters.list()).toMatchObject(counted);
   });
 
   test("where no secret resolves it is 401: there is no unsigned path", async () => {
@@ -60,18 +59,18 @@ describe("refusals, in the order of spec.md", () => {
   });
 
   test("a body that is not JSON is 400 when the instance signed it, else 401", async () => {
-    const edge = edgeUnderTest(scene.db, { instanceWebhookSecret: "instance" });
+    const edge = edgeUnderTest(scene.db, { instanceWebhookSecret: "secret-of-the-instance" });
     await seedProject(scene);
     for (const body of ["", "{", "payload=%7B%7D", "\ufeff\ufeff{}"]) {
-      expect((await edge.send(...request(body, { secret: "instance" }))).status).toBe(400);
+      expect((await edge.send(...request(body, { secret: "secret-of-the-instance" }))).status).toBe(400);
       expect((await edge.send(...request(body, { secret: "s3cret" }))).status).toBe(401);
     }
     const broken = new Uint8Array([0x22, 0xff, 0x22]);
-    expect((await edge.send(...request(broken, { secret: "instance" }))).status).toBe(400);
+    expect((await edge.send(...request(broken, { secret: "secret-of-the-instance" }))).status).toBe(400);
   });
 
   test("JSON of any other form is no error of the sender", async () => {
-    const edge = edgeUnderTest(scene.db, { instanceWebhookSecret: "instance" });
+    const edge = edgeUnderTest(scene.db, { instanceWebhookSecret: "secret-of-the-instance" });
     const nested = "[".repeat(100_000) + "]".repeat(100_000);
     for (const body of [
       "null",
@@ -83,34 +82,39 @@ describe("refusals, in the order of spec.md", () => {
       '{"repository":{"full_name":7}}',
       nested,
     ]) {
-      const answer = await edge.send(...request(body, { secret: "instance" }));
+      const answer = await edge.send(...request(body, { secret: "secret-of-the-instance" }));
       expect([body.slice(0, 40), answer.status]).toEqual([body.slice(0, 40), 200]);
       expect(await answer.json()).toMatchObject({ success: true, status: "ignored" });
     }
   });
 
-  test("a handler that throws is 200 with success: false, and the sweeper makes up for it", async () => {
-    const edge = edgeUnderTest(scene.db);
-    const projectId = await seedProject(scene);
-    const { settle } = edge.options.store.inbox;
-    edge.options.store.inbox.settle = () => Promise.reject(new Error("relation does not exist"));
-    const answer = await deliver(edge, push(scene));
-    expect(answer.status).toBe(200);
-    const body = await answer.json();
-    expect(body).toEqual({ success: false, error: expect.not.stringContaining("relation") });
-    expect(await rowsOf(scene)).toMatchObject([{ status: "failed", reason: "handler_failed", attempts: 1 }]);
+  testOnNode(
+    "a handler that throws is 200 with success: false, and the sweeper makes up for it",
+    async () => {
+      const edge = edgeUnderTest(scene.db);
+      const projectId = await seedProject(scene);
+      const { settle } = edge.options.store.inbox;
+      edge.options.store.inbox.settle = () => Promise.reject(new Error("relation does not exist"));
+      const answer = await deliver(edge, push(scene));
+      expect(answer.status).toBe(200);
+      const body = await answer.json();
+      expect(body).toEqual({ success: false, error: expect.not.stringContaining("relation") });
+      expect(await rowsOf(scene)).toMatchObject([
+        { status: "failed", reason: "handler_failed", attempts: 1 },
+      ]);
 
-    edge.options.store.inbox.settle = settle;
-    await sweepDeliveries(edge.options);
-    expect(await deploymentsOf(scene, projectId)).toEqual([]);
-    await scene.db.update(webhookDeliveries).set({ leaseUntil: new Date(0) });
-    await sweepDeliveries(edge.options);
-    expect(await deploymentsOf(scene, projectId)).toHaveLength(1);
-    expect(await rowsOf(scene)).toMatchObject([{ status: "done", attempts: 2 }]);
-    expect(edge.nudged).toHaveLength(1);
-  });
+      edge.options.store.inbox.settle = settle;
+      await sweepDeliveries(edge.options);
+      expect(await deploymentsOf(scene, projectId)).toEqual([]);
+      await scene.db.update(webhookDeliveries).set({ leaseUntil: new Date(0) });
+      await sweepDeliveries(edge.options);
+      expect(await deploymentsOf(scene, projectId)).toHaveLength(1);
+      expect(await rowsOf(scene)).toMatchObject([{ status: "done", attempts: 2 }]);
+      expect(edge.nudged).toHaveLength(1);
+    },
+  );
 
-  test("a failed delivery that is sent again runs again", async () => {
+  testOnNode("a failed delivery that is sent again runs again", async () => {
     const edge = edgeUnderTest(scene.db);
     const projectId = await seedProject(scene);
     const { settle } = edge.options.store.inbox;
@@ -174,7 +178,7 @@ describe("refusals, in the order of spec.md", () => {
     expect(await deploymentsOf(scene, projectId)).toEqual([]);
   });
 
-  test("a database that cannot store it is 503, so that the git host sends it again", async () => {
+  testOnNode("a database that cannot store it is 503, so that the git host sends it again", async () => {
     const edge = edgeUnderTest(scene.db);
     await seedProject(scene);
     edge.options.store.inbox.claim = () => Promise.reject(new Error("connection terminated"));

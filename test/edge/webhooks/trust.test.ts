@@ -45,10 +45,10 @@ describe("trust is per organization", () => {
   });
 
   test("the instance secret acts only for projects without one of their own", async () => {
-    const edge = edgeUnderTest(scene.db, { instanceWebhookSecret: "instance" });
+    const edge = edgeUnderTest(scene.db, { instanceWebhookSecret: "secret-of-the-instance" });
     const own = await seedProject(scene, { secret: "secret-1" });
     const bare = await seedProject(scene, { secret: null });
-    expect((await deliver(edge, push(scene), { secret: "instance" })).status).toBe(200);
+    expect((await deliver(edge, push(scene), { secret: "secret-of-the-instance" })).status).toBe(200);
     expect(await deploymentsOf(scene, own)).toEqual([]);
     expect(await deploymentsOf(scene, bare)).toHaveLength(1);
   });
@@ -89,9 +89,9 @@ describe("trust is per organization", () => {
   });
 
   test("a delivery for nobody is one row without an organization", async () => {
-    const edge = edgeUnderTest(scene.db, { instanceWebhookSecret: "instance" });
+    const edge = edgeUnderTest(scene.db, { instanceWebhookSecret: "secret-of-the-instance" });
     const delivery = randomUUID();
-    await deliver(edge, push(scene), { secret: "instance", delivery });
+    await deliver(edge, push(scene), { secret: "secret-of-the-instance", delivery });
     const rows = await scene.db
       .select()
       .from(webhookDeliveries)

@@ -2,6 +2,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createBootstrapKind } from "../../../functions/platform/bootstrap/kind.ts";
+import { createRemovalKind } from "../../../functions/platform/removal/kind.ts";
 import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import { projects, servers } from "../../../shared/db/schema.ts";
@@ -53,10 +54,11 @@ describeWithLab("bootstrapping a bare server", ({ startServer }) => {
   });
 
   const newRunner = () => {
-    const kind = createBootstrapKind({ ...platform.proxy, clock: wallClock, log: silentLog });
+    const parts = { ...platform.proxy, clock: wallClock, log: silentLog };
+    const kinds = [createBootstrapKind(parts), createRemovalKind(parts)];
     const { db, listener } = platform;
     const limits = { owner: "test", concurrency: 2, clock: monotonicClock, log: silentLog };
-    const made = createRunner({ db, listener, kinds: [kind], ...limits });
+    const made = createRunner({ db, listener, kinds, ...limits });
     made.start();
     return made;
   };

@@ -1,0 +1,37 @@
+/** The deployments module with all that it needs: its routes, what its runner runs, and the folder of uploads. */
+import { join } from "node:path";
+import { wallClock } from "../shared/adapters/clocks.ts";
+import { createFileBlobStore } from "../shared/adapters/file-blob-store.ts";
+import { createFrameworkCatalogue } from "../shared/adapters/vercel-frameworks.ts";
+import { createSealer } from "../shared/crypto/seal.ts";
+import type { KeyRing } from "../shared/domain/instance-secrets.ts";
+import { limits } from "../shared/domain/limits.ts";
+import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
+import { createDeploymentKind } from "./deploy/deployment-kind.ts";
+import { createDeploy } from "./deploy/routes.ts";
+import { sweepUploads } from "./deploy/uploads/sweep.ts";
+import type { AssembledPart, PartContext } from "./part-context.ts";
+
+export interface DeployPartOptions {
+  rings: Record<"server" | "env" | "git" | "registry", KeyRing>;
+}
+
+export function assembleDeploy(context: PartContext, { rings }: DeployPartOptions): AssembledPart {
+  const { configuration, ...shared } = context;
+  const { baseDomain, acmeDirectory, dataFolder, mode } = configuration;
+  const { server, env, git, registry } = rings;
+  const uploads = createFileBlobStore(join(dataFolder, "uploads"));
+  const sealer = createSealer({ server, env, git, registry });
+  const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, sealer, uploads };
+  const kind = createDeploymentKind({ ...common, frameworks: createFrameworkCatalogue() });
+  return {
+    app: createDeploy({ ...common, kind, mode }),
+    kinds: [kind, createCleanUpKind(common)],
+    sweeps: [
+      {
+        everyMs: limits.uploadSweepMs,
+        run: () => sweepUploads({ db: context.db, clock: wallClock, uploads }),
+      },
+    ],
+  };
+}

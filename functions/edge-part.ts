@@ -1,0 +1,46 @@
+/** The edge on Node in a container of its own: modules are reached over HTTP, counts are the database's. */
+import { createEdge } from "../edge/app.ts";
+import { serveEdge } from "../edge/node.ts";
+import { forwardHttp } from "../edge/router/forward-http.ts";
+import { wallClock } from "../shared/adapters/clocks.ts";
+import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
+import { openDatabase } from "../shared/adapters/postgres.ts";
+import { createPostgresLimiter } from "../shared/adapters/postgres-limiter.ts";
+import { createIdentitySigner } from "../shared/crypto/identity-token.ts";
+import { createSealer } from "../shared/crypto/seal.ts";
+import { readIdentityKey, readRings } from "../shared/domain/module-secrets.ts";
+import type { ModuleName } from "../shared/ports/forwarder.ts";
+import type { RunningPart, StartPart } from "./module-part.ts";
+
+export async function startEdge(
+  { configuration, settings, databaseUrl, version, log }: StartPart,
+  origins: Record<ModuleName, string>,
+): Promise<RunningPart> {
+  const key = readIdentityKey(settings.secret);
+  const rings = readRings("edge", settings.secret);
+  const database = openDatabase({ url: databaseUrl, log, max: 20 });
+  const app = createEdge({
+    mode: configuration.mode,
+    version,
+    baseUrl: configuration.baseUrl,
+    store: createPostgresEdgeStore(database.db),
+    forwarder: forwardHttp({ origins, signer: await createIdentitySigner(key) }),
+    limiter: createPostgresLimiter(database.db),
+    sealer: createSealer(rings),
+    // The commit itself tells the deploy module over LISTEN; no broker is between them here.
+    nudge: async () => undefined,
+    trustedProxies: configuration.trustedProxies,
+    apiLimitPerMinute: configuration.apiPerMinute,
+    instanceWebhookSecret: configuration.gitWebhookSecret ?? null,
+    log,
+    clock: wallClock,
+  });
+  const served = await serveEdge({ app, host: configuration.host, port: configuration.port });
+  return {
+    url: served.url,
+    async close() {
+      await served.close();
+      await database.close();
+    },
+  };
+}

@@ -1,0 +1,31 @@
+/** What every module of the platform is given by whoever puts it together: one process, or a container of its own. */
+import type { Database } from "../shared/db/database.ts";
+import type { ModuleApp, ModuleAppOptions } from "../shared/http/module-app.ts";
+import type { AnyOperationKind } from "../shared/operations/definition.ts";
+import type { Feed } from "../shared/operations/follow.ts";
+import type { Log } from "../shared/ports/log.ts";
+import type { Shell } from "../shared/ports/shell.ts";
+import type { Configuration } from "./configuration.ts";
+
+export interface PartContext {
+  configuration: Configuration;
+  db: Database;
+  feed: Feed;
+  shell: Shell;
+  log: Log;
+  verifyIdentity: ModuleAppOptions["verifyIdentity"];
+  /** Ends open streams. */
+  stopping: AbortSignal;
+}
+
+export interface AssembledPart {
+  app: ModuleApp;
+  /** What its runner runs. */
+  kinds: AnyOperationKind[];
+  sweeps: Sweep[];
+}
+
+export interface Sweep {
+  everyMs: number;
+  run: () => Promise<unknown>;
+}

@@ -1,0 +1,75 @@
+/** The platform in containers, from its own Dockerfile and compose.yaml, and what the image of the cloud lacks. */
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { createClient } from "../../shared/contract/client.ts";
+import * as organizations from "../../shared/contract/organizations.ts";
+import { buildProductImage, type ComposedPlatform, composeUp } from "../lab/compose.ts";
+import { describeWithLab } from "../lab/describe-with-lab.ts";
+import { docker } from "../lab/docker.ts";
+
+describeWithLab("compose.yaml", () => {
+  let platform: ComposedPlatform;
+  const answer = inject("lab");
+
+  beforeAll(async () => {
+    if (!answer.available) throw new Error("without a lab this is skipped");
+    platform = await composeUp(answer.lab.images);
+  }, 600_000);
+  afterAll(() => platform?.close());
+
+  const ready = async () => (await fetch(`${platform.url}/api/system/ready`).catch(() => null))?.status;
+
+  it("starts edge, modules and Postgres, and an organization is made in it", async () => {
+    await expect.poll(ready, { timeout: 60_000, interval: 500 }).toBe(200);
+    const init =
+      "echo 'correct horse battery staple' | node cli/slipway.ts init --org Acme --email a@example.com";
+    const made = await platform.compose(
+      ...["exec", "-T", "platform", "sh", "-c", `${init} --password-stdin --json`],
+    );
+    const { token } = JSON.parse(made) as { token: string };
+    const client = createClient({ baseUrl: platform.url, token });
+    const another = await client.call(organizations.createToken, { json: { name: "second" } });
+    expect(another.data.token).toMatch(/^slp_/);
+    const answered = await fetch(`${platform.url}/api/deployments`, {
+      headers: { authorization: `Bearer ${another.data.token}` },
+    });
+    expect(await answered.json()).toEqual({ data: [], nextCursor: null });
+  });
+
+  it("gives each part its own secrets alone, readable by nobody else, and runs none as root", async () => {
+    const look = "id -un; ls /secrets; tr ',' '\\n' < /secrets/secrets.json | grep -o 'SLIPWAY_[A-Z_]*'";
+    const seen = await platform.compose("exec", "-T", "deploy", "sh", "-c", look);
+    expect(seen.split("\n").sort()).toEqual([
+      "SLIPWAY_IDENTITY_PUBLIC_KEYS",
+      "SLIPWAY_SEAL_ENV",
+      "SLIPWAY_SEAL_GIT",
+      "SLIPWAY_SEAL_SERVER",
+      "node",
+      "secrets.json",
+    ]);
+  });
+
+  it("starts again with what it had", async () => {
+    await platform.compose("restart", "--timeout", "20");
+    await expect.poll(ready, { timeout: 60_000, interval: 500 }).toBe(200);
+  });
+
+  it("the image of the cloud has no mail and no migration in it, nor any secret or tool of tests", async () => {
+    if (!answer.available) return;
+    const image = await buildProductImage(answer.lab.images, "cloud");
+    const listed = await docker([
+      "run",
+      "--rm",
+      "--entrypoint",
+      "sh",
+      image,
+      "-c",
+      "ls functions; ls; ls node_modules",
+    ]);
+    const names = listed.split("\n");
+    expect(names).toContain("container.ts");
+    expect(names).toContain("pg");
+    for (const absent of ["mail", "migration", "local.ts", "test", ".git", "wrangler", "vitest", "fauxqs"]) {
+      expect(names).not.toContain(absent);
+    }
+  }, 300_000);
+});

@@ -1,0 +1,137 @@
+/** Parts in processes of their own: what each needs to start, whom it believes, and that replicas share the work. */
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createClient } from "../../shared/contract/client.ts";
+import * as organizations from "../../shared/contract/organizations.ts";
+import * as projects from "../../shared/contract/projects.ts";
+import { openTestDatabase, seedOrganization, type TestDatabase } from "../database.ts";
+import { seedToken } from "../edge/edge-under-test.ts";
+import { type Environment, type PartProcess, runPart, startPart } from "../part-process.ts";
+
+let database: TestDatabase;
+let folder: string;
+let common: Environment;
+let running: PartProcess[] = [];
+const secretsOf = (part: string) => join(folder, part, "secrets.json");
+
+beforeAll(async () => {
+  database = await openTestDatabase();
+  folder = await mkdtemp(join(tmpdir(), "slipway-parts-"));
+  common = { DATABASE_URL: database.url, SLIPWAY_DATA_DIR: join(folder, "data") };
+});
+afterAll(async () => {
+  await Promise.all(running.map((each) => each.stop()));
+  await rm(folder, { recursive: true, force: true });
+  await database.close();
+});
+
+describe("the set-up step", () => {
+  test("gives each part the secrets that it needs, and no other", async () => {
+    expect(await runPart(["set-up", folder], common)).toEqual({ code: 0, output: "" });
+    const names = async (part: string) =>
+      Object.keys(JSON.parse(await readFile(secretsOf(part), "utf8"))).sort();
+    expect(await names("edge")).toEqual([
+      "SLIPWAY_IDENTITY_KEY",
+      "SLIPWAY_SEAL_IDEMPOTENCY",
+      "SLIPWAY_SEAL_WEBHOOK",
+    ]);
+    expect(await names("deploy")).toEqual([
+      "SLIPWAY_IDENTITY_PUBLIC_KEYS",
+      "SLIPWAY_SEAL_ENV",
+      "SLIPWAY_SEAL_GIT",
+      "SLIPWAY_SEAL_SERVER",
+    ]);
+    const [publicKey] = JSON.parse(
+      await readFile(secretsOf("platform"), "utf8"),
+    ).SLIPWAY_IDENTITY_PUBLIC_KEYS;
+    expect(publicKey).toHaveProperty("x");
+    expect(publicKey).not.toHaveProperty("d");
+  });
+
+  test("changes nothing the second time", async () => {
+    const before = await readFile(secretsOf("edge"), "utf8");
+    expect((await runPart(["set-up", folder], common)).code).toBe(0);
+    expect(await readFile(secretsOf("edge"), "utf8")).toBe(before);
+  });
+});
+
+describe("a part does not start", () => {
+  test.each([
+    ["of a name that there is not", ["mail"], {}, 'There is no part "mail"'],
+    ["without a database", ["deploy"], { DATABASE_URL: "" }, "DATABASE_URL"],
+    ["without its secrets", ["deploy"], {}, "SLIPWAY_SEAL_SERVER"],
+    ["without the modules behind it", ["edge"], { SLIPWAY_PLATFORM_URL: "http://x:1" }, "SLIPWAY_DEPLOY_URL"],
+    ["with half of a queue", ["deploy"], { SLIPWAY_QUEUE_DEPLOY: "https://sqs.test/1/d.fifo" }, "AWS_REGION"],
+    ["with a file of secrets that is none", ["platform"], { SLIPWAY_SECRETS_FILE: "/dev/null" }, "/dev/null"],
+  ] as const)("%s", async (_when, argv, environment, says) => {
+    const { code, output } = await runPart(argv, { ...common, ...environment });
+    expect([code, output]).toEqual([1, expect.stringContaining(says)]);
+  });
+
+  test("in cloud mode with a secret missing, which is named", async () => {
+    const secrets = JSON.parse(await readFile(secretsOf("platform"), "utf8"));
+    const given = Object.fromEntries(
+      Object.entries(secrets).map(([name, value]) => [name, JSON.stringify(value)]),
+    );
+    for (const missing of ["SLIPWAY_SEAL_GIT", "SLIPWAY_IDENTITY_PUBLIC_KEYS"]) {
+      const environment = { ...common, ...given, SLIPWAY_MODE: "cloud", [missing]: "" };
+      const { code, output } = await runPart(["platform"], environment);
+      expect([code, output]).toEqual([1, expect.stringContaining(missing)]);
+    }
+  });
+});
+
+describe("parts in processes of their own", () => {
+  let edge: PartProcess;
+  let platform: PartProcess;
+  let token: string;
+
+  beforeAll(async () => {
+    const start = (part: "platform" | "deploy") =>
+      startPart(part, { ...common, SLIPWAY_SECRETS_FILE: secretsOf(part) });
+    const [first, second, deploy] = await Promise.all([
+      start("platform"),
+      start("platform"),
+      start("deploy"),
+    ]);
+    platform = first;
+    edge = await startPart("edge", {
+      ...common,
+      SLIPWAY_SECRETS_FILE: secretsOf("edge"),
+      SLIPWAY_PLATFORM_URL: first.url,
+      SLIPWAY_DEPLOY_URL: deploy.url,
+    });
+    running = [first, second, deploy, edge];
+    ({ token } = await seedToken(database.db, await seedOrganization(database.db)));
+  }, 60_000);
+
+  test("answer through the edge as one", async () => {
+    const client = createClient({ baseUrl: edge.url, token });
+    expect((await client.call(projects.listProjects, { query: {} })).data).toEqual([]);
+    const made = await client.call(organizations.createToken, {
+      json: { name: "made through two processes" },
+    });
+    expect(made.data.token).toMatch(/^slp_/);
+  });
+
+  test("believe nobody but the edge", async () => {
+    const headers = { authorization: `Bearer ${token}`, "x-slipway-identity": "forged" };
+    for (const path of ["/api/projects", "/api/tokens", "/"]) {
+      expect((await fetch(platform.url + path, { headers })).status).toBe(401);
+    }
+  });
+
+  test("say on the console how a new instance is set up, and nothing of it in the cloud", async () => {
+    expect(platform.output()).toMatch(/set-up code of this instance is \w{4}-\w{4}-\w{4}/);
+    expect(edge.output()).not.toContain("set-up code");
+  });
+
+  test("of which one is away are 502, and the rest goes on", async () => {
+    await running[2]?.kill();
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await fetch(`${edge.url}/api/deployments`, { headers })).status).toBe(502);
+    expect((await fetch(`${edge.url}/api/projects`, { headers })).status).toBe(200);
+  });
+});
