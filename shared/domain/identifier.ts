@@ -18,6 +18,10 @@ const idPrefixes = {
   hook: "hok",
   uploadSession: "ups",
   gitConnection: "gcn",
+  alert: "alr",
+  notificationChannel: "nch",
+  notificationSubscription: "nsb",
+  notificationDelivery: "ndl",
 } as const;
 
 export type IdKind = keyof typeof idPrefixes;
