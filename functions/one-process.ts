@@ -17,11 +17,13 @@ import { monotonicClock, wallClock } from "../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
 import { createFileBlobStore } from "../shared/adapters/file-blob-store.ts";
 import { createGitHost } from "../shared/adapters/git-host-http.ts";
+import { createOutgoing } from "../shared/adapters/outgoing-http.ts";
 import { createPgBossQueue } from "../shared/adapters/pg-boss-queue.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { openListener } from "../shared/adapters/postgres-listen.ts";
 import { createMetrics } from "../shared/adapters/prometheus-metrics.ts";
 import { createSsh2Shell } from "../shared/adapters/ssh2-shell.ts";
+import { createTargetGuard, openGuardedSocket } from "../shared/adapters/target-guard.ts";
 import { createFrameworkCatalogue } from "../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
 import type { Database } from "../shared/db/database.ts";
@@ -39,8 +41,10 @@ import { createDeploymentKind } from "./deploy/deployment-kind.ts";
 import { createDeploy } from "./deploy/routes.ts";
 import { sweepUploads } from "./deploy/uploads/sweep.ts";
 import { measureInstance, observeOperations } from "./instance-metrics.ts";
+import { createNotifications } from "./notify/compose.ts";
 import { createBootstrapKind } from "./platform/bootstrap/kind.ts";
 import { forgetExpired } from "./platform/forget-expired.ts";
+import { monitorServers } from "./platform/monitor-servers.ts";
 import { createPlatform } from "./platform/routes.ts";
 import { createSetUpCode, type SetUpCode } from "./platform/set-up-code.ts";
 
@@ -77,11 +81,16 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const database = openDatabase({ url: options.databaseUrl, log, max: 20 });
   const { db } = database;
   const listener = openListener({ url: options.databaseUrl, log });
-  const shell = createSsh2Shell();
+  const { resolvers, allowPrivateTargets: exceptions } = configuration;
+  const guardTargets = (guarded: boolean) => createTargetGuard({ guarded, resolvers, exceptions });
+  // What self-hosters reach in their own network is theirs to say; in the cloud it is the operator's network.
+  const isCloud = configuration.mode === "cloud";
+  const operated = guardTargets(isCloud);
+  const shell = createSsh2Shell(isCloud ? { openSocket: openGuardedSocket(operated) } : {});
   const queue = await createPgBossQueue({ url: options.databaseUrl, log });
   const feed = createFeed({ db, listener, clock: wallClock, log });
 
-  const { server, env, webhook, git, idempotency } = secrets.classes;
+  const { server, env, webhook, git, idempotency, notify } = secrets.classes;
   const { baseUrl, baseDomain, acmeDirectory } = configuration;
   const proxy = { shell, baseDomain, acmeDirectory, sealer: createSealer({ server, env, git }), db };
   const uploads = createFileBlobStore(join(configuration.dataFolder, "uploads"));
@@ -106,12 +115,20 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   });
 
   const limiter = createMemoryLimiter();
+  const notifications = createNotifications({
+    ...{ db, listener, log, limiter, baseUrl, smtp: configuration.smtp },
+    clock: wallClock,
+    sealer: createSealer({ notify }),
+    outgoing: createOutgoing(guardTargets(true)),
+    verifyIdentity: refuseUnsigned,
+    stopping: stopping.signal,
+  });
   const setUpCode = createSetUpCode((code) => options.announceSetUpCode?.(code));
   const apps = {
     platform: createPlatform({
       ...proxy,
       sealer: createSealer({ server, env, webhook, git }),
-      gitHost: createGitHost(),
+      gitHost: createGitHost(createOutgoing(operated)),
       log,
       clock: wallClock,
       baseUrl,
@@ -135,6 +152,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
       feed,
       stopping: stopping.signal,
     }),
+    notify: notifications.app,
   };
   const edgeOptions: EdgeOptions = {
     mode: configuration.mode,
@@ -156,6 +174,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
 
   if (options.aloneOnDatabase) await endLeasesOfTheDead(db);
   runner.start();
+  notifications.start(options.aloneOnDatabase);
   await queue.consume(
     "deploy",
     async ({ operationId }) => {
@@ -171,13 +190,19 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   );
   const forgetting = sweepEvery(
     limits.expiredSweepMs,
-    () => Promise.all([forgetExpired(db), edgeOptions.store.idempotency.purge()]),
+    () => Promise.all([forgetExpired(db), edgeOptions.store.idempotency.purge(), notifications.forget()]),
     log,
     stopping.signal,
   );
   const sweepingUploads = sweepEvery(
     limits.uploadSweepMs,
     () => sweepUploads({ db, clock: wallClock, uploads }),
+    log,
+    stopping.signal,
+  );
+  const monitoring = sweepEvery(
+    limits.monitorMs,
+    () => monitorServers({ ...proxy, clock: wallClock, log }),
     log,
     stopping.signal,
   );
@@ -207,6 +232,8 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
       await served.close();
       feed.close();
       await runner.stop();
+      await notifications.stop();
+      await monitoring;
       await sweeping;
       await sweepingUploads;
       await forgetting;

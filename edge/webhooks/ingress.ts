@@ -5,6 +5,7 @@
 import type { Context } from "hono";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
+import { inBackground } from "../router/in-background.ts";
 import { type Received, receive } from "./inbox.ts";
 import { providerOf, unknownProvider } from "./providers.ts";
 import { resolveTrust } from "./resolve-secret.ts";
@@ -30,6 +31,7 @@ export async function receiveDelivery(c: Context<EdgeEnv>, given: EdgeOptions): 
   );
   if (trust === null) {
     options.counters?.count(401, c.get("sourceIp"));
+    noteRejection(c, options, read.repository);
     throw new Refusal("unauthenticated", "invalid_signature", "No secret known here made this signature.");
   }
   if (read.payload === undefined)
@@ -38,6 +40,16 @@ export async function receiveDelivery(c: Context<EdgeEnv>, given: EdgeOptions): 
   const { deliveryId, event, kept } = headers;
   const delivery = { provider, deliveryId, event, headers: kept, body, verdict: trust.by };
   return answer(deliveryId, await orUnavailable(receive(options, delivery, trust, read)));
+}
+
+/** A secret that went out of step is told to whom it concerns; the refusal does not wait for that. */
+function noteRejection(
+  c: Context<EdgeEnv>,
+  { log, store, rejections }: EdgeOptions,
+  repository: string | null,
+) {
+  if (repository === null || rejections?.note(repository) !== true) return;
+  inBackground(c, log, "refused deliveries were not told", store.inbox.reportRejected(repository));
 }
 
 function answer(deliveryId: string, received: Received): Response {

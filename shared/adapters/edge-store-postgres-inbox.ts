@@ -12,6 +12,7 @@ import type {
   Trust,
   VerifiedDelivery,
 } from "../ports/edge-store.ts";
+import { reportRejected } from "./edge-store-postgres-rejected.ts";
 import { settle } from "./edge-store-postgres-settle.ts";
 
 export function createPostgresInbox(db: Database): InboxStore {
@@ -21,6 +22,7 @@ export function createPostgresInbox(db: Database): InboxStore {
     claim: (delivery, organizationIds) => claim(db, delivery, organizationIds),
     settle: (claimed, plan) => settle(db, claimed, plan),
     fail: (claimed, reason) => fail(db, claimed, reason),
+    reportRejected: (repository) => reportRejected(db, repository),
     reclaim: (most) => reclaim(db, most),
   };
 }

@@ -27,7 +27,10 @@ export interface Category {
 }
 
 const deploy = { permission: "deployment:read", comesWith: "/api/deployments" } as const;
-const backup = { permission: "backup_destination:backup_run:read", comesWith: "/api/backup-runs/{runId}" } as const;
+const backup = {
+  permission: "backup_destination:backup_run:read",
+  comesWith: "/api/backup-runs/{runId}",
+} as const;
 const drill = { ...backup, comesWith: "/api/backup-runs/{runId}/drill" } as const;
 const restore = {
   permission: "backup_destination:backup_restore:read",
@@ -44,35 +47,112 @@ const off = false;
 export const categories = [
   one("deploy.succeeded", "Deployment succeeded", "A new version went live.", off, "info", deploy),
   one("deploy.failed", "Deployment failed", "A deployment ended without going live.", on, "error", deploy),
-  one("deploy.partial", "Deployment partly failed", "Some services of a deployment are up, others are not.", on, "error", {
-    ...deploy,
-    comesWith: "/api/deployments/{id}/keep",
-  }),
+  one(
+    "deploy.partial",
+    "Deployment partly failed",
+    "Some services of a deployment are up, others are not.",
+    on,
+    "error",
+    {
+      ...deploy,
+      comesWith: "/api/deployments/{id}/keep",
+    },
+  ),
   one("deploy.cancelled", "Deployment cancelled", "Somebody ended a deployment.", off, "info", deploy),
-  one("deploy.needs_attention", "Deployment waits for a person", "A deployment has a question.", on, "warning", {
-    ...deploy,
-    comesWith: "/api/deployments/{id}/build/respond",
-  }),
+  one(
+    "deploy.needs_attention",
+    "Deployment waits for a person",
+    "A deployment has a question.",
+    on,
+    "warning",
+    {
+      ...deploy,
+      comesWith: "/api/deployments/{id}/build/respond",
+    },
+  ),
   one("backup.succeeded", "Backup succeeded", "A backup was made and read back.", off, "info", backup),
   one("backup.failed", "Backup failed", "A backup was not made.", on, "error", backup),
-  one("backup.drill_failed", "Restore drill failed", "A backup could not be restored in a drill.", on, "error", drill),
+  one(
+    "backup.drill_failed",
+    "Restore drill failed",
+    "A backup could not be restored in a drill.",
+    on,
+    "error",
+    drill,
+  ),
   one("restore.completed", "Restore completed", "Data came back from a backup.", on, "info", restore),
   one("restore.failed", "Restore failed", "Data did not come back from a backup.", on, "error", restore),
-  one("domain.expiring", "Certificate expires", "The certificate of a domain ends soon.", on, "warning", domain),
-  one("domain.renewal_failed", "Certificate not renewed", "A certificate could not be renewed.", on, "error", domain),
-  one("server.unreachable", "Server unreachable", "A server missed three checks in a row.", on, "error", server),
+  one(
+    "domain.expiring",
+    "Certificate expires",
+    "The certificate of a domain ends soon.",
+    on,
+    "warning",
+    domain,
+  ),
+  one(
+    "domain.renewal_failed",
+    "Certificate not renewed",
+    "A certificate could not be renewed.",
+    on,
+    "error",
+    domain,
+  ),
+  one(
+    "server.unreachable",
+    "Server unreachable",
+    "A server missed three checks in a row.",
+    on,
+    "error",
+    server,
+  ),
   one("server.recovered", "Server recovered", "An unreachable server answers again.", on, "info", server),
-  one("server.disk_low", "Disk almost full", "Less than 10 % of a server's disk is free.", on, "warning", server),
+  one(
+    "server.disk_low",
+    "Disk almost full",
+    "Less than 10 % of a server's disk is free.",
+    on,
+    "warning",
+    server,
+  ),
   one("mail.setup_completed", "Mail set up", "A mail server is ready.", on, "info", mail),
   one("mail.setup_failed", "Mail set-up failed", "A mail server could not be set up.", on, "error", mail),
-  one("mail.dns_unhealthy", "Mail DNS unhealthy", "Records of a mail domain are missing or wrong.", on, "warning", mail),
-  one("mail.component_down", "Mail component down", "A part of a mail server does not work.", on, "error", mail),
-  one("webhook.rejected", "Deliveries rejected", "Deliveries of a repository have a wrong signature.", on, "warning", {
-    permission: "webhook:read",
-    comesWith: "/api/webhooks/{provider}",
-  }),
+  one(
+    "mail.dns_unhealthy",
+    "Mail DNS unhealthy",
+    "Records of a mail domain are missing or wrong.",
+    on,
+    "warning",
+    mail,
+  ),
+  one(
+    "mail.component_down",
+    "Mail component down",
+    "A part of a mail server does not work.",
+    on,
+    "error",
+    mail,
+  ),
+  one(
+    "webhook.rejected",
+    "Deliveries rejected",
+    "Deliveries of a repository have a wrong signature.",
+    on,
+    "warning",
+    {
+      permission: "webhook:read",
+      comesWith: "/api/webhooks/{provider}",
+    },
+  ),
   one("member.added", "Member added", "Somebody joined the organization.", on, "info", organization),
-  one("member.removed", "Member removed", "Somebody was removed from the organization.", on, "info", organization),
+  one(
+    "member.removed",
+    "Member removed",
+    "Somebody was removed from the organization.",
+    on,
+    "info",
+    organization,
+  ),
   one("token.created", "Access token created", "A new access token was made.", on, "warning", {
     permission: "token:admin",
     comesWith: "/api/tokens",
