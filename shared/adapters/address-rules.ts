@@ -35,8 +35,6 @@ const notPublic: readonly (readonly [string, number])[] = [
   ["ff00::", 8],
 ];
 
-const blocked = blockListOf(notPublic);
-
 /** The host of a URL as an address, or null where it is a name. */
 export function literalAddress(hostname: string): string | null {
   const bare = hostname.replace(/^\[|\]$/g, "");
@@ -45,22 +43,24 @@ export function literalAddress(hostname: string): string | null {
 
 /** `exceptions`: addresses and ranges (CIDR). */
 export function createAddressRules(exceptions: readonly string[] = []): (address: string) => boolean {
-  const allowed = blockListOf(
+  const blocked = rangesOf(notPublic);
+  const allowed = rangesOf(
     exceptions.map((entry) => {
       const [address = "", prefix] = entry.split("/");
       return [address, prefix === undefined ? (isIP(address) === 6 ? 128 : 32) : Number(prefix)];
     }),
   );
-  return (address) => {
-    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
-    return allowed.check(address, family) || !blocked.check(address, family);
-  };
+  return (address) => allowed(address) || !blocked(address);
 }
 
-function blockListOf(ranges: readonly (readonly [string, number])[]): BlockList {
-  const list = new BlockList();
-  for (const [address, prefix] of ranges) {
-    list.addSubnet(address, prefix, isIP(address) === 6 ? "ipv6" : "ipv4");
-  }
-  return list;
+/** A list a family: in a common one the range of mapped addresses would hold every IPv4 address. */
+function rangesOf(ranges: readonly (readonly [string, number])[]): (address: string) => boolean {
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
+  for (const [address, prefix] of ranges)
+    lists[familyOf(address)].addSubnet(address, prefix, familyOf(address));
+  return (address) => lists[familyOf(address)].check(address, familyOf(address));
+}
+
+function familyOf(address: string): "ipv4" | "ipv6" {
+  return isIP(address) === 6 ? "ipv6" : "ipv4";
 }

@@ -86,9 +86,11 @@ function ask(
     });
     sent.once("socket", (socket) => socket.once("connect", () => (attempt.connected = true)));
     sent.once("error", reject);
-    sent.once("response", (response) =>
-      readSome(response).then((text) => resolve(answered(response, text)), reject),
-    );
+    sent.once("response", (response) => {
+      // From here on there is an answer; what breaks later only makes it shorter.
+      sent.off("error", reject).on("error", () => response.destroy());
+      readSome(response).then((text) => resolve(answered(response, text)), reject);
+    });
     sent.end(body);
   });
 }
