@@ -28,7 +28,7 @@ export const deliveryStates = {
 } as const satisfies StateTable;
 
 /** Statuses from which an event leads on, for the condition of a statement. */
-export function before(event: DeliveryEvent): DeliveryStatus[] {
+export function sourcesOf(event: DeliveryEvent): DeliveryStatus[] {
   const table: StateTable = deliveryStates;
   return (Object.keys(table) as DeliveryStatus[]).filter((status) => table[status][event] !== undefined);
 }

@@ -9,7 +9,7 @@ import type { notificationDeliveries } from "../../shared/db/notification-tables
 import { limits } from "../../shared/domain/limits.ts";
 import { rowsOf } from "../../shared/operations/statements.ts";
 import type { SentKind } from "./parts.ts";
-import { before, type DeliveryEvent, deliveryStates } from "./states.ts";
+import { type DeliveryEvent, deliveryStates, sourcesOf } from "./states.ts";
 
 export interface Taken {
   id: string;
@@ -99,7 +99,7 @@ export async function settle(
       )
       update notification_deliveries
       set status = ${deliveryStates.sending[event]}, last_error = ${error}, sent_at = ${sentAt}
-      where id = ${id} and status = any(${sql.param(before(event))}::text[]) and channel_id in (select id from held)
+      where id = ${id} and status = any(${sql.param(sourcesOf(event))}::text[]) and channel_id in (select id from held)
       returning id`,
   );
   return rows.length > 0;
@@ -113,7 +113,7 @@ export async function suppressUnwanted(db: Queryable, nowMs: number): Promise<vo
       update notification_deliveries as d
       set status = ${deliveryStates.queued.suppress}, last_error = 'The channel takes nothing any more.'
       from notification_channels as c
-      where c.id = d.channel_id and d.status = any(${sql.param(before("suppress"))}::text[])
+      where c.id = d.channel_id and d.status = any(${sql.param(sourcesOf("suppress"))}::text[])
         and (c.deleted_at is not null or not c.enabled or not c.verified)
         and (d.status = 'queued' or c.lease_until is null or c.lease_until <= ${stamp(nowMs)})`,
   );

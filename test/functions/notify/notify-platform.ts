@@ -39,11 +39,11 @@ export async function openNotifyPlatform(options: Partial<NotificationsOptions> 
   const clock = manualClock(Date.now());
   const log = recordingLog();
   const stopping = new AbortController();
-  const ring = [{ kid: "t", key: randomBytes(32).toString("base64") }];
+  const key = randomBytes(32).toString("base64");
   const made: NotificationsOptions = {
     ...{ db, listener, log, clock, smtp: undefined, baseUrl: "https://slipway.example.com" },
     limiter: createMemoryLimiter(() => clock.nowMs()),
-    sealer: createSealer({ notify: ring }),
+    sealer: createSealer({ notify: [{ kid: "t", key }] }),
     outgoing: loopbackOutgoing(),
     verifyIdentity: refuseUnsigned,
     stopping: stopping.signal,
@@ -69,7 +69,7 @@ export async function openNotifyPlatform(options: Partial<NotificationsOptions> 
   };
 
   return {
-    ...{ db, clock, log, notifications, database, options: made },
+    ...{ db, clock, log, key, notifications, database },
     pass: notifications.pass,
     callerFor,
     async organization(): Promise<Person> {

@@ -1,6 +1,6 @@
 /** The registry of categories, held against what the product does, and the states of deliveries. */
 import { describe, expect, it } from "vitest";
-import { before, type DeliveryEvent, deliveryStates } from "../../../functions/notify/states.ts";
+import { type DeliveryEvent, deliveryStates, sourcesOf } from "../../../functions/notify/states.ts";
 import { allRoutes } from "../../../shared/contract/all-routes.ts";
 import { type Category, categories, deliveryStatuses } from "../../../shared/domain/notification.ts";
 import { isPermission, permissionsOfRole } from "../../../shared/domain/permission.ts";
@@ -84,6 +84,6 @@ describe("a delivery", () => {
   });
 
   it("is moved by a statement only out of the statuses that the table lists", () => {
-    expect([before("deliver"), before("suppress")]).toEqual([["sending"], ["queued", "sending"]]);
+    expect([sourcesOf("deliver"), sourcesOf("suppress")]).toEqual([["sending"], ["queued", "sending"]]);
   });
 });
