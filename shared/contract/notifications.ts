@@ -18,7 +18,7 @@ const category = z
 
 const secret = z.object({ set: z.literal(true), last4: z.string() });
 
-const channel = z
+export const channel = z
   .object({
     id,
     kind: z.enum(channelKinds),
