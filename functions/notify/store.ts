@@ -3,7 +3,7 @@
  * channel has one sender at a time, by a lease with a token, so that its deliveries arrive in order; who lost the lease
  * writes nothing. Times are those of the caller's clock.
  */
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
 import type { notificationDeliveries } from "../../shared/db/notification-tables.ts";
 import { limits } from "../../shared/domain/limits.ts";
@@ -58,7 +58,8 @@ export async function takeDue(db: Queryable, most: number, nowMs: number): Promi
         where d.id in (
           select first.id from leased cross join lateral (
             select id from notification_deliveries as open
-            where open.channel_id = leased.id and status in ('queued', 'sending') order by id limit 1
+            where open.channel_id = leased.id and status in ('queued', 'sending') and ${ofMember(sql`open`)}
+            order by id limit 1
           ) as first)
         returning d.*
       )
@@ -111,10 +112,10 @@ export async function suppressUnwanted(db: Queryable, nowMs: number): Promise<vo
     db,
     sql`
       update notification_deliveries as d
-      set status = ${deliveryStates.queued.suppress}, last_error = 'The channel takes nothing any more.'
+      set status = ${deliveryStates.queued.suppress}, last_error = 'The channel takes nothing any more, or its owner has left.'
       from notification_channels as c
       where c.id = d.channel_id and d.status = any(${sql.param(sourcesOf("suppress"))}::text[])
-        and (c.deleted_at is not null or not c.enabled or not c.verified)
+        and (c.deleted_at is not null or not c.enabled or not c.verified or not ${ofMember(sql`d`)})
         and (d.status = 'queued' or c.lease_until is null or c.lease_until <= ${stamp(nowMs)})`,
   );
 }
@@ -122,6 +123,12 @@ export async function suppressUnwanted(db: Queryable, nowMs: number): Promise<vo
 /** Leases of a process that is known to be dead: what it was sending is sent again at once, under the same id. */
 export async function endChannelLeases(db: Queryable): Promise<void> {
   await rowsOf(db, sql`update notification_channels set lease_until = null where lease_until is not null`);
+}
+
+/** Asked again when it is sent: what waited for somebody who was removed meanwhile is not told. */
+function ofMember(delivery: SQL): SQL {
+  return sql`exists (select from memberships as m
+    where m.organization_id = ${delivery}.organization_id and m.user_id = ${delivery}.user_id)`;
 }
 
 function stamp(ms: number) {

@@ -21,11 +21,10 @@ export function createOutgoing(guard: TargetGuard): Outgoing {
   return {
     async send(request) {
       const deadline = AbortSignal.timeout(request.deadlineMs);
-      const signal = request.signal === undefined ? deadline : AbortSignal.any([deadline, request.signal]);
       const url = new URL(request.url);
       try {
-        const addresses = await within(guard.resolve(url.hostname), signal);
-        return await firstThatAnswers(url, addresses, { ...request, signal });
+        const addresses = await within(guard.resolve(url.hostname), deadline);
+        return await firstThatAnswers(url, addresses, { ...request, signal: deadline });
       } catch (cause) {
         if (deadline.aborted) {
           throw new OutgoingFailure(

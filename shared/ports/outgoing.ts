@@ -16,8 +16,6 @@ export interface OutgoingRequest {
   body?: string;
   /** For all of it: name, connection, answer. */
   deadlineMs: number;
-  /** Ends the request early. */
-  signal?: AbortSignal;
 }
 
 export interface OutgoingAnswer {

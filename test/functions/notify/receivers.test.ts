@@ -1,7 +1,8 @@
 /** What receivers do to deliveries: order, retries, dead channels. Receivers are real, time is the test's. */
 import { eq } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { notificationChannels } from "../../../shared/db/notification-tables.ts";
+import { notificationChannels, notificationDeliveries } from "../../../shared/db/notification-tables.ts";
+import { memberships } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { addChannel, type NotifyPlatform, openNotifyPlatform, type Person } from "./notify-platform.ts";
 import { openReceiver, status } from "./receiver.ts";
@@ -191,6 +192,29 @@ it("a process that is lost between sending and writing sends once more, under th
   const [first, second, ...more] = receiver.ids();
   expect([second, more]).toEqual([first, []]);
   expect((await sendingLog("webhook"))[0]).toMatchObject({ status: "sent", attempts: 2 });
+});
+
+it("what waits for a person who is removed meanwhile is never told, also when it was on its way", async () => {
+  const ben = await platform.member(ada);
+  await addChannel(ben, "webhook", { url: receiver.url });
+  receiver.react(status(503));
+  await platform.raise(ada);
+  await platform.pass();
+  expect(receiver.received).toHaveLength(1);
+  await platform.db.delete(memberships).where(eq(memberships.userId, ben.userId));
+  receiver.react(status(200));
+  await platform.clock.advance(60_000);
+  await platform.pass();
+  await platform.pass();
+  expect(receiver.received).toHaveLength(1);
+  const rows = await platform.db
+    .select()
+    .from(notificationDeliveries)
+    .where(eq(notificationDeliveries.userId, ben.userId));
+  expect(rows.map(({ channelKind, status: now }) => [channelKind, now]).sort()).toEqual([
+    ["in_app", "sent"],
+    ["webhook", "suppressed"],
+  ]);
 });
 
 it("a channel that is deleted leaves nothing waiting", async () => {
