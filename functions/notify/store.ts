@@ -48,7 +48,7 @@ export async function takeDue(db: Queryable, most: number, nowMs: number): Promi
           and deleted_at is null and enabled and verified
           and (lease_until is null or lease_until <= ${now})
           and (blocked_until is null or blocked_until <= ${now})
-        limit ${most} for update skip locked
+        limit ${most} for no key update skip locked
       ), leased as (
         update notification_channels as c
         set lease_token = nextval('lease_tokens'), lease_until = ${stamp(nowMs + limits.channelLeaseMs)}

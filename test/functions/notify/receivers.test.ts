@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { notificationChannels, notificationDeliveries } from "../../../shared/db/notification-tables.ts";
 import { memberships } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
+import { testOutgoing } from "../../outgoing.ts";
 import { addChannel, type NotifyPlatform, openNotifyPlatform, type Person } from "./notify-platform.ts";
 import { openReceiver, status } from "./receiver.ts";
 
@@ -192,6 +193,28 @@ it("a process that is lost between sending and writing sends once more, under th
   const [first, second, ...more] = receiver.ids();
   expect([second, more]).toEqual([first, []]);
   expect((await sendingLog("webhook"))[0]).toMatchObject({ status: "sent", attempts: 2 });
+});
+
+it("an address inside is a failed delivery that names it, and a failed test, while others go on", async () => {
+  const strict = await openNotifyPlatform({ outgoing: testOutgoing({ guarded: true }) });
+  const eve = await strict.organization();
+  for (const url of [receiver.url, "http://localhost:1/", "http://[::ffff:10.0.0.1]/"]) {
+    const id = await addChannel(eve, "webhook", { url });
+    const { body } = await eve.call("POST", `/channels/${id}/test`);
+    expect(body.data).toMatchObject({ ok: false, code: "refused_target", status: null, response: null });
+  }
+  await strict.raise(eve);
+  await strict.pass();
+  const sent = (await eve.call("GET", "/deliveries?channel=all")).body.data;
+  const failed = sent.filter((one: { channelKind: string }) => one.channelKind === "webhook");
+  expect(failed.map((one: { status: string; attempts: number }) => [one.status, one.attempts])).toEqual(
+    Array(3).fill(["failed", 1]),
+  );
+  const reasons = failed.map((one: { lastError: string }) => one.lastError).join();
+  for (const address of ["127.0.0.1", "localhost leads to", "::ffff:a00:1"])
+    expect(reasons).toContain(address);
+  expect(receiver.received).toEqual([]);
+  await strict.close();
 });
 
 it("what waits for a person who is removed meanwhile is never told, also when it was on its way", async () => {
