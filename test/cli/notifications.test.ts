@@ -21,7 +21,7 @@ beforeAll(async () => {
   );
   const { token } = JSON.parse(made.stdout);
   await instance.home.run(["login", instance.url, "--token-stdin"], { stdin: `${token}\n` });
-});
+}, 60_000);
 afterAll(async () => {
   await receiver.close();
   await instance.close();

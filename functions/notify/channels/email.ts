@@ -3,7 +3,6 @@
  * in one would begin another header, so none gets that far, and recipients are given as objects, never as text that is
  * parsed again. The Message-ID is that of the delivery: mail systems drop a second one.
  */
-import { createTransport } from "nodemailer";
 import { limits } from "../../../shared/domain/limits.ts";
 import { type Message, no, type Outcome, type Send, shown } from "./outcome.ts";
 
@@ -16,6 +15,8 @@ export interface Smtp {
 export function createEmailSender(smtp: Smtp | undefined): Send {
   if (smtp === undefined) return async () => notConfigured;
   return async ({ config }, message) => {
+    // Loaded with the first mail: 30 MB that an instance without mail does not need.
+    const { createTransport } = await import("nodemailer");
     const transport = createTransport({
       url: smtp.url,
       connectionTimeout: limits.sendMs,
