@@ -9,7 +9,7 @@ import { alertsChannel } from "../../shared/db/raise-alert.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import { type DeliverParts, deliver } from "./deliver.ts";
 import { fanOut } from "./fan-out.ts";
-import { endChannelLeases, suppressUnwanted, takeDue } from "./store.ts";
+import { endChannelLeases, isAnythingOpen, suppressUnwanted, takeDue } from "./store.ts";
 
 export interface NotifyRunner {
   /** `alone`: no other process works on this database, so that what a killed one was sending goes on at once. */
@@ -47,15 +47,18 @@ export function createNotifyRunner(parts: DeliverParts): NotifyRunner {
     return told > 0 || taken.length > 0;
   };
 
+  const work = async () => {
+    while (await turn()) if (sending.size >= limits.sendsAtOnce) break;
+    if (clock.nowMs() - sweptMs < limits.notifySweepMs) return;
+    await suppressUnwanted(db, clock.nowMs());
+    sweptMs = clock.nowMs();
+  };
+
   const loop = async () => {
     while (!stopping.signal.aborted) {
       woken = Promise.withResolvers<void>();
       try {
-        while (await turn()) if (sending.size >= limits.sendsAtOnce) break;
-        if (clock.nowMs() - sweptMs >= limits.notifySweepMs) {
-          await suppressUnwanted(db, clock.nowMs());
-          sweptMs = clock.nowMs();
-        }
+        if (await isAnythingOpen(db)) await work();
       } catch (error) {
         log.warn({ error }, "sending notifications failed; the next look tries again");
       }

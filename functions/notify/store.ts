@@ -36,6 +36,17 @@ export interface Taken {
   };
 }
 
+/** Whether there is anything to do at all: an idle instance asks this and nothing more. */
+export async function isAnythingOpen(db: Queryable): Promise<boolean> {
+  const [row] = await rowsOf<{ open: boolean }>(
+    db,
+    sql`
+      select exists (select from alerts where told_at is null)
+        or exists (select from notification_deliveries where status in ('queued', 'sending')) as open`,
+  );
+  return row?.open === true;
+}
+
 /** Leases up to `most` channels that are due and takes the oldest delivery of each. */
 export async function takeDue(db: Queryable, most: number, nowMs: number): Promise<Taken[]> {
   const now = stamp(nowMs);
