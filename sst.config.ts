@@ -6,13 +6,14 @@
  * Rejected: linking the queue to the worker, which grants it `sqs:*`; containers on Cloudflare (no fixed address).
  */
 const region = "eu-central-1";
-const modules = { platform: 8443, deploy: 8444 } as const;
+const modules = { platform: 8443, deploy: 8444, notify: 8445 } as const;
 type ModuleName = keyof typeof modules;
 
 const classesOf = {
   edge: ["webhook", "idempotency"],
   platform: ["server", "env", "webhook", "git", "registry"],
   deploy: ["server", "env", "git", "registry"],
+  notify: ["notify"],
 } as const;
 
 export default $config({
@@ -28,7 +29,7 @@ export default $config({
     const secrets = makeSecrets();
     const queue = makeQueue(makeAlarms());
     const { vpc, cluster, alb } = makeNetwork(domain);
-    const services = (["platform", "deploy"] as const).map((module) =>
+    const services = (["platform", "deploy", "notify"] as const).map((module) =>
       makeService(module, { domain, secrets, queue, cluster, alb }),
     );
     const worker = makeWorker({ domain, secrets, queue });
@@ -66,6 +67,8 @@ function makeSecrets() {
       server: seal("Server"),
       env: seal("Env"),
       git: seal("Git"),
+      registry: seal("Registry"),
+      notify: seal("Notify"),
     },
   };
 }
@@ -121,6 +124,12 @@ function makeNetwork(domain: string) {
   return { vpc, cluster, alb };
 }
 
+const serviceNames = {
+  platform: "PlatformService",
+  deploy: "DeployService",
+  notify: "NotifyService",
+} as const;
+
 interface ServiceParts {
   domain: string;
   secrets: Secrets;
@@ -135,7 +144,7 @@ function makeService(module: ModuleName, { domain, secrets, queue, cluster, alb 
     SLIPWAY_QUEUE_DEPLOY_DEAD: queue.dead.url,
     AWS_REGION: region,
   };
-  return new sst.aws.Service(module === "deploy" ? "DeployService" : "PlatformService", {
+  return new sst.aws.Service(serviceNames[module], {
     cluster,
     cpu: "0.5 vCPU",
     memory: "1 GB",
@@ -233,6 +242,7 @@ function makeWorker({ domain, secrets, queue }: WorkerParts) {
       SLIPWAY_BASE_URL: `https://${domain}`,
       SLIPWAY_PLATFORM_URL: `https://functions.${domain}:${modules.platform}`,
       SLIPWAY_DEPLOY_URL: `https://functions.${domain}:${modules.deploy}`,
+      SLIPWAY_NOTIFY_URL: `https://functions.${domain}:${modules.notify}`,
       SLIPWAY_QUEUE_DEPLOY: queue.live.url,
       AWS_REGION: region,
       AWS_ACCESS_KEY_ID: sender.id,

@@ -22,12 +22,17 @@ import { parseTrustedProxies, sourceIp } from "./router/source-ip.ts";
 import { answerHealth, answerReady, answerVersion } from "./system.ts";
 import { counted, createCounters } from "./webhooks/counters.ts";
 import { receiveDelivery } from "./webhooks/ingress.ts";
+import { createRejections } from "./webhooks/rejections.ts";
 
 export type EdgeApp = Hono<EdgeEnv>;
 
 export function createEdge(given: EdgeOptions): EdgeApp {
   const { clock, metrics, counters = createCounters(() => clock.nowMs()) } = given;
-  const options = { ...given, counters: metrics === undefined ? counters : counted(counters, metrics) };
+  const options = {
+    ...given,
+    counters: metrics === undefined ? counters : counted(counters, metrics),
+    rejections: given.rejections ?? createRejections(() => clock.nowMs()),
+  };
   const app = new Hono<EdgeEnv>();
   app.onError((error, c) => answerError(error, c, options));
   app.use(requestFacts(options));

@@ -10,6 +10,7 @@ import type { Metrics } from "../shared/ports/metrics.ts";
 import type { StreamedBody } from "./router/limit-stream.ts";
 import type { MatchedRoute } from "./router/match-route.ts";
 import type { Counters } from "./webhooks/counters.ts";
+import type { Rejections } from "./webhooks/rejections.ts";
 
 export interface EdgeOptions {
   mode: "self-hosted" | "cloud";
@@ -32,6 +33,8 @@ export interface EdgeOptions {
   clock: Clock;
   /** Refused deliveries by minute and source; for the inbox page. */
   counters?: Counters;
+  /** Refused signatures by repository; made by the edge itself where none is given. */
+  rejections?: Rejections;
   /** Requests by route and status, refused deliveries by status. Absent: nothing is counted. */
   metrics?: Metrics;
 }

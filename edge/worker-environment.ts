@@ -51,6 +51,7 @@ export function readWorkerSettings(environment: WorkerEnvironment): WorkerSettin
     origins: {
       platform: needed("SLIPWAY_PLATFORM_URL", "https://functions.example.com:8443"),
       deploy: needed("SLIPWAY_DEPLOY_URL", "https://functions.example.com:8444"),
+      notify: needed("SLIPWAY_NOTIFY_URL", "https://functions.example.com:8445"),
     },
     rings: readRings("edge", value),
     identityKey: readIdentityKey(value),

@@ -28,6 +28,12 @@ export interface Configuration {
   acmeDirectory: string | undefined;
   /** Authenticated API, per token and minute. */
   apiPerMinute: number;
+  /** DNS servers for names that users give and for checks of DNS, `address` or `address:port`; empty: the system's. */
+  resolvers: string[];
+  /** Addresses and CIDR ranges that guarded requests reach although they are not public. */
+  allowPrivateTargets: string[];
+  /** How e-mail is sent; undefined: not at all. The URL may hold a password. */
+  smtp: { url: string; from: string } | undefined;
   logLevel: (typeof logLevels)[number];
   /** ECS_AGENT_URI: where a container of the cloud says that it is at work. */
   taskAgentUrl: string | undefined;
@@ -50,6 +56,10 @@ const known = [
   "SLIPWAY_BASE_DOMAIN",
   "SLIPWAY_ACME_DIRECTORY",
   "SLIPWAY_API_LIMIT",
+  "SLIPWAY_RESOLVERS",
+  "SLIPWAY_ALLOW_PRIVATE_TARGETS",
+  "SLIPWAY_SMTP_URL",
+  "SLIPWAY_SMTP_FROM",
   "SLIPWAY_LOG_LEVEL",
   ...containerVariables,
 ];
@@ -81,7 +91,7 @@ export function readConfiguration(environment: Environment, surroundings: Surrou
     ),
     databaseUrl,
     gitWebhookSecret: readWebhookSecret(value("GIT_WEBHOOK_SECRET")),
-    trustedProxies: readProxies(value("SLIPWAY_TRUSTED_PROXIES")),
+    trustedProxies: readRanges("SLIPWAY_TRUSTED_PROXIES", value("SLIPWAY_TRUSTED_PROXIES")),
     baseDomain: readDomain(value("SLIPWAY_BASE_DOMAIN")),
     acmeDirectory: readUrl("SLIPWAY_ACME_DIRECTORY", value("SLIPWAY_ACME_DIRECTORY")),
     apiPerMinute: readNumber("SLIPWAY_API_LIMIT", value("SLIPWAY_API_LIMIT"), {
@@ -89,6 +99,9 @@ export function readConfiguration(environment: Environment, surroundings: Surrou
       least: 1,
       most: 10_000_000,
     }),
+    resolvers: readResolvers(value("SLIPWAY_RESOLVERS")),
+    allowPrivateTargets: readRanges("SLIPWAY_ALLOW_PRIVATE_TARGETS", value("SLIPWAY_ALLOW_PRIVATE_TARGETS")),
+    smtp: readSmtp(value("SLIPWAY_SMTP_URL"), value("SLIPWAY_SMTP_FROM")),
     logLevel: readLogLevel(value("SLIPWAY_LOG_LEVEL")),
     taskAgentUrl: value("ECS_AGENT_URI"),
     warnings: unknownNames(environment),
@@ -180,22 +193,48 @@ function readWebhookSecret(value: string | undefined): string | undefined {
   throw wrong("GIT_WEBHOOK_SECRET", "is shorter than 16 characters", 'the output of "openssl rand -hex 32"');
 }
 
-function readProxies(value: string | undefined): string[] {
+function readList(value: string | undefined): string[] {
   const entries = (value ?? "").split(",").map((entry) => entry.trim());
-  return entries.filter((entry) => entry !== "").map(readRange);
+  return entries.filter((entry) => entry !== "");
 }
 
-function readRange(entry: string): string {
+function readRanges(name: string, value: string | undefined): string[] {
+  return readList(value).map((entry) => readRange(name, entry));
+}
+
+function readRange(name: string, entry: string): string {
   const [address = "", prefix, ...rest] = entry.split("/");
   const version = isIP(address);
   const widest = version === 4 ? 32 : 128;
   const prefixFits = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= widest);
   if (version !== 0 && prefixFits && rest.length === 0) return entry;
-  throw wrong(
-    "SLIPWAY_TRUSTED_PROXIES",
-    `has "${entry}", neither an address nor a range`,
-    "127.0.0.1,10.0.0.0/8",
-  );
+  throw wrong(name, `has "${entry}", neither an address nor a range`, "127.0.0.1,10.0.0.0/8");
+}
+
+function readResolvers(value: string | undefined): string[] {
+  return readList(value).map((entry) => {
+    const [, address = "", port = "53"] = /^\[?([0-9A-Fa-f.:]+?)\]?(?::(\d{1,5}))?$/.exec(entry) ?? [];
+    if (isIP(entry) !== 0 || (isIP(address) !== 0 && Number(port) >= 1 && Number(port) <= 65_535))
+      return entry;
+    throw wrong("SLIPWAY_RESOLVERS", `has "${entry}", not an address`, "9.9.9.9,127.0.0.1:5353,[::1]:53");
+  });
+}
+
+/** The URL may hold a password and is never repeated in a message. */
+function readSmtp(url: string | undefined, from: string | undefined): Configuration["smtp"] {
+  if (url === undefined) return undefined;
+  const parsed = URL.parse(url);
+  if ((parsed?.protocol !== "smtp:" && parsed?.protocol !== "smtps:") || parsed.hostname === "") {
+    throw wrong("SLIPWAY_SMTP_URL", "is not an SMTP address", "smtp://user:password@mail.example.com:587");
+  }
+  if (from === undefined || !/^([^\p{Cc}<>"]* )?<?[^\s@<>",\p{Cc}]+@[^\s@<>",\p{Cc}]+>?$/u.test(from)) {
+    throw wrong(
+      "SLIPWAY_SMTP_FROM",
+      from === undefined ? "is missing, and SLIPWAY_SMTP_URL is set" : `is "${from}", not a sender`,
+      "Slipway <slipway@example.com>",
+    );
+  }
+  return { url, from };
 }
 
 function readDomain(value: string | undefined): string {

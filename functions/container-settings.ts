@@ -25,12 +25,13 @@ export interface ContainerSettings {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-const parts: readonly Part[] = ["edge", "platform", "deploy"];
+const parts: readonly Part[] = ["edge", "platform", "deploy", "notify"];
 
 export const containerVariables = [
   "SLIPWAY_SECRETS_FILE",
   "SLIPWAY_PLATFORM_URL",
   "SLIPWAY_DEPLOY_URL",
+  "SLIPWAY_NOTIFY_URL",
   "SLIPWAY_QUEUE_DEPLOY",
   "SLIPWAY_QUEUE_DEPLOY_DEAD",
   identityKeyName,
@@ -63,7 +64,11 @@ function readOrigins(value: ReadValue): Record<ModuleName, string> {
     if (url?.protocol === "http:" || url?.protocol === "https:") return url.origin;
     throw wrong(`${name} is missing or no address. For example: http://platform:3000`);
   };
-  return { platform: needed("SLIPWAY_PLATFORM_URL"), deploy: needed("SLIPWAY_DEPLOY_URL") };
+  return {
+    platform: needed("SLIPWAY_PLATFORM_URL"),
+    deploy: needed("SLIPWAY_DEPLOY_URL"),
+    notify: needed("SLIPWAY_NOTIFY_URL"),
+  };
 }
 
 function readQueue(value: ReadValue): ContainerSettings["queue"] {

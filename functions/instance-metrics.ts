@@ -101,6 +101,8 @@ const databaseGauges = [
   { name: "slipway_operations_ownerless", help: "In flight, but nobody has held the lease for two minutes." },
   { name: "slipway_deliveries", help: "Deliveries received in the last 24 hours, by status." },
   { name: "slipway_deliveries_without_project", help: "Of these, the ones that no project was found for." },
+  { name: "slipway_alerts_waiting", help: "Alerts that were raised and not told yet." },
+  { name: "slipway_notifications_waiting", help: "Notifications that wait for their channel." },
 ];
 
 async function databaseSamples(db: Database): Promise<Sample[]> {
@@ -120,7 +122,15 @@ async function databaseSamples(db: Database): Promise<Sample[]> {
       select status, count(*)::int as count, count(*) filter (where organization_id is null)::int as lost
       from webhook_deliveries where id >= ${yesterday} group by status`,
   );
+  const [waiting] = await rowsOf<{ alerts: number; notifications: number }>(
+    db,
+    sql`
+      select (select count(*)::int from alerts where told_at is null) as alerts,
+        (select count(*)::int from notification_deliveries where status in ('queued', 'sending')) as notifications`,
+  );
   return [
+    { name: "slipway_alerts_waiting", value: waiting?.alerts ?? 0 },
+    { name: "slipway_notifications_waiting", value: waiting?.notifications ?? 0 },
     ...operations.map(({ kind, state, count }) => ({
       name: "slipway_operations_open",
       labels: { kind, state },

@@ -14,7 +14,6 @@ import { createPostgresLimiter } from "../shared/adapters/postgres-limiter.ts";
 import { openListener } from "../shared/adapters/postgres-listen.ts";
 import { createMetrics } from "../shared/adapters/prometheus-metrics.ts";
 import { createSqsQueue } from "../shared/adapters/sqs-queue.ts";
-import { createSsh2Shell } from "../shared/adapters/ssh2-shell.ts";
 import { createIdentityVerifier } from "../shared/crypto/identity-token.ts";
 import { limits } from "../shared/domain/limits.ts";
 import { readIdentityPublicKeys, readRings } from "../shared/domain/module-secrets.ts";
@@ -27,6 +26,7 @@ import type { Queue } from "../shared/ports/queue.ts";
 import type { Configuration } from "./configuration.ts";
 import type { ContainerSettings } from "./container-settings.ts";
 import { measureInstance, observeOperations } from "./instance-metrics.ts";
+import { openOutside } from "./outside.ts";
 import type { AssembledPart, PartContext } from "./part-context.ts";
 import { sweepEvery } from "./sweep-every.ts";
 
@@ -56,10 +56,14 @@ export async function startModule(module: ModuleName, options: StartPart): Promi
   const database = openDatabase({ url: databaseUrl, log, max: 20 });
   const { db } = database;
   const listener = openListener({ url: directUrl(databaseUrl), log });
-  const shell = createSsh2Shell();
+  const outside = openOutside(configuration);
+  const { shell } = outside;
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const verifyIdentity = verifyIdentityHeader(await createIdentityVerifier({ audience: module, keys }));
-  const context = { configuration, db, feed, shell, log, verifyIdentity, stopping: stopping.signal };
+  const context = {
+    ...{ configuration, db, listener, feed, shell, outside, log, verifyIdentity },
+    stopping: stopping.signal,
+  };
   const part = await assemble(module, context, options, metrics.expose);
   const runner = createRunner({
     ...{ db, listener, log, concurrency, clock: monotonicClock },
@@ -68,6 +72,7 @@ export async function startModule(module: ModuleName, options: StartPart): Promi
     observer: observeOperations(metrics),
   });
   runner.start();
+  part.start?.(false);
   const queue = await consume(runner, options, stopping.signal);
   const sweeping = sweepsOf(module, part, context).map((each) => sweepEvery(each, log, stopping.signal));
   const protecting = protectTask({
@@ -93,6 +98,7 @@ export async function startModule(module: ModuleName, options: StartPart): Promi
       await served.close();
       feed.close();
       await runner.stop();
+      await part.stop?.();
       await Promise.all([...sweeping, protecting]);
       await queue?.close();
       await shell.close();
@@ -113,12 +119,16 @@ async function assemble(
     const { assembleDeploy } = await import("./deploy-part.ts");
     return assembleDeploy(context, { rings: readRings("deploy", secret) });
   }
+  const limiter = createPostgresLimiter(context.db);
+  if (module === "notify") {
+    const { assembleNotify } = await import("./notify-part.ts");
+    return assembleNotify(context, { rings: readRings("notify", secret), limiter });
+  }
   const { assemblePlatform } = await import("./platform-part.ts");
   const { createSetUpCode } = await import("./platform/set-up-code.ts");
   const announce = (code: string) => say(`The set-up code of this instance is ${code}`);
   const setUpCode = createSetUpCode(announce);
   if (context.configuration.mode === "self-hosted") announce(setUpCode.current());
-  const limiter = createPostgresLimiter(context.db);
   return assemblePlatform(context, {
     rings: readRings("platform", secret),
     ...{ limiter, setUpCode, exposeMetrics },

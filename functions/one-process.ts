@@ -17,7 +17,6 @@ import { createPgBossQueue } from "../shared/adapters/pg-boss-queue.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { openListener } from "../shared/adapters/postgres-listen.ts";
 import { createMetrics } from "../shared/adapters/prometheus-metrics.ts";
-import { createSsh2Shell } from "../shared/adapters/ssh2-shell.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
 import type { Database } from "../shared/db/database.ts";
 import { organizations } from "../shared/db/schema.ts";
@@ -32,6 +31,8 @@ import type { Log } from "../shared/ports/log.ts";
 import type { Configuration } from "./configuration.ts";
 import { assembleDeploy } from "./deploy-part.ts";
 import { measureInstance, observeOperations } from "./instance-metrics.ts";
+import { assembleNotify } from "./notify-part.ts";
+import { openOutside } from "./outside.ts";
 import { createSetUpCode, type SetUpCode } from "./platform/set-up-code.ts";
 import { assemblePlatform } from "./platform-part.ts";
 import { sweepEvery } from "./sweep-every.ts";
@@ -71,7 +72,8 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const database = openDatabase({ url: options.databaseUrl, log, max: 20 });
   const { db } = database;
   const listener = openListener({ url: options.databaseUrl, log });
-  const shell = createSsh2Shell();
+  const outside = openOutside(configuration);
+  const { shell } = outside;
   const queue = await createPgBossQueue({ url: options.databaseUrl, log });
   const feed = createFeed({ db, listener, clock: wallClock, log });
 
@@ -79,7 +81,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const limiter = createMemoryLimiter();
   const setUpCode = createSetUpCode((code) => options.announceSetUpCode?.(code));
   const context = {
-    ...{ configuration, db, feed, shell, log },
+    ...{ configuration, db, listener, feed, shell, outside, log },
     verifyIdentity: refuseUnsigned,
     stopping: stopping.signal,
   };
@@ -88,6 +90,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     exposeMetrics: metrics.expose,
   });
   const deploy = assembleDeploy(context, { rings: secrets.classes });
+  const notify = assembleNotify(context, { rings: secrets.classes, limiter });
   const runner = createRunner({
     db,
     listener,
@@ -104,7 +107,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     mode: configuration.mode,
     version,
     store: createPostgresEdgeStore(db),
-    forwarder: forwardInProcess({ platform: platform.app, deploy: deploy.app }),
+    forwarder: forwardInProcess({ platform: platform.app, deploy: deploy.app, notify: notify.app }),
     baseUrl: configuration.baseUrl,
     limiter,
     sealer: createSealer({ webhook, idempotency }),
@@ -120,6 +123,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
 
   if (options.aloneOnDatabase) await endLeasesOfTheDead(db);
   runner.start();
+  notify.start?.(options.aloneOnDatabase);
   await queue.consume(
     "deploy",
     async ({ operationId }) => {
@@ -130,6 +134,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const sweeps = [
     ...platform.sweeps,
     ...deploy.sweeps,
+    ...notify.sweeps,
     { everyMs: limits.deliverySweepMs, run: () => sweepDeliveries(edgeOptions) },
     { everyMs: limits.expiredSweepMs, run: () => edgeOptions.store.idempotency.purge() },
   ];
@@ -160,6 +165,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
       await served.close();
       feed.close();
       await runner.stop();
+      await notify.stop?.();
       await Promise.all(sweeping);
       await queue.close();
       await shell.close();

@@ -1,17 +1,20 @@
 /** What every module of the platform is given by whoever puts it together: one process, or a container of its own. */
-import type { Database } from "../shared/db/database.ts";
+import type { Database, Listener } from "../shared/db/database.ts";
 import type { ModuleApp, ModuleAppOptions } from "../shared/http/module-app.ts";
 import type { AnyOperationKind } from "../shared/operations/definition.ts";
 import type { Feed } from "../shared/operations/follow.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { Shell } from "../shared/ports/shell.ts";
 import type { Configuration } from "./configuration.ts";
+import type { Outside } from "./outside.ts";
 
 export interface PartContext {
   configuration: Configuration;
   db: Database;
+  listener: Listener;
   feed: Feed;
   shell: Shell;
+  outside: Outside;
   log: Log;
   verifyIdentity: ModuleAppOptions["verifyIdentity"];
   /** Ends open streams. */
@@ -23,6 +26,9 @@ export interface AssembledPart {
   /** What its runner runs. */
   kinds: AnyOperationKind[];
   sweeps: Sweep[];
+  /** Work of its own, beside operations. `alone`: no other process works on this database. */
+  start?(alone: boolean): void;
+  stop?(): Promise<void>;
 }
 
 export interface Sweep {

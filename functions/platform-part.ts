@@ -10,6 +10,7 @@ import type { Limiter } from "../shared/ports/limiter.ts";
 import type { AssembledPart, PartContext } from "./part-context.ts";
 import { createBootstrapKind } from "./platform/bootstrap/kind.ts";
 import { forgetExpired } from "./platform/forget-expired.ts";
+import { monitorServers } from "./platform/monitor-servers.ts";
 import { createRemovalKind } from "./platform/removal/kind.ts";
 import { createPlatform } from "./platform/routes.ts";
 import type { SetUpCode } from "./platform/set-up-code.ts";
@@ -31,7 +32,7 @@ export function assemblePlatform(context: PartContext, options: PlatformPartOpti
     app: createPlatform({
       ...common,
       sealer: createSealer({ server, env, webhook, git, registry }),
-      gitHost: createGitHost(),
+      gitHost: createGitHost(context.outside.operated),
       baseUrl,
       limiter: options.limiter,
       setUpCode: options.setUpCode,
@@ -44,6 +45,7 @@ export function assemblePlatform(context: PartContext, options: PlatformPartOpti
         everyMs: limits.expiredSweepMs,
         run: () => Promise.all([forgetExpired(context.db), forgetOldWindows(context.db)]),
       },
+      { everyMs: limits.monitorMs, run: () => monitorServers(worker) },
     ],
   };
 }

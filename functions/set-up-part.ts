@@ -18,7 +18,7 @@ import {
   sealName,
 } from "../shared/domain/module-secrets.ts";
 
-const parts: readonly Part[] = ["edge", "platform", "deploy"];
+const parts: readonly Part[] = ["edge", "platform", "deploy", "notify"];
 
 /** Makes what is missing, and changes nothing that is there. */
 export async function setUp(databaseUrl: string, folder: string): Promise<void> {

@@ -1,6 +1,7 @@
 /** A part of the platform in a process of its own, as a container runs it. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import type { Part } from "../shared/domain/module-secrets.ts";
 import { findFreePort } from "./lab/free-port.ts";
 
 const root = new URL("..", import.meta.url).pathname;
@@ -25,10 +26,7 @@ export async function runPart(argv: readonly string[], environment: Environment)
   return { code, output: output() };
 }
 
-export async function startPart(
-  part: "edge" | "platform" | "deploy",
-  environment: Environment,
-): Promise<PartProcess> {
+export async function startPart(part: Part, environment: Environment): Promise<PartProcess> {
   const port = await findFreePort();
   const { child, output } = launch([part], { HOST: "127.0.0.1", ...environment, PORT: String(port) });
   const url = `http://127.0.0.1:${port}`;

@@ -1,10 +1,12 @@
 /** The answers of the API as types, taken from the contract's schemas. */
 import type { deployment } from "../../shared/contract/deployments.ts";
 import type { member } from "../../shared/contract/members.ts";
+import type { channel } from "../../shared/contract/notifications.ts";
 import type { project } from "../../shared/contract/projects.ts";
 import type { registry } from "../../shared/contract/registries.ts";
 import type { server, serverCheck } from "../../shared/contract/servers.ts";
 
+export type Channel = (typeof channel)["_output"];
 export type Deployment = (typeof deployment)["_output"];
 export type Member = (typeof member)["_output"];
 export type Project = (typeof project)["_output"];

@@ -71,6 +71,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("../registry.ts")).defineRegistry,
   },
   {
+    name: "notifications",
+    summary: "what happened, and where it is told",
+    load: async () => (await import("../notifications.ts")).defineNotifications,
+  },
+  {
     name: "deploy",
     summary: "deploy a project from its repository or an uploaded folder",
     load: async () => (await import("../deploy.ts")).defineDeploy,

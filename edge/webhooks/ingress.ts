@@ -30,6 +30,7 @@ export function receiveDelivery(given: EdgeOptions): (c: Context<EdgeEnv>) => Pr
     const verified = await orUnavailable(resolveTrust(options, opened, signed));
     if (verified === null) {
       options.counters?.count(401, c.get("sourceIp"));
+      noteRejection(c, options, repository);
       throw new Refusal("unauthenticated", "invalid_signature", "No secret known here made this signature.");
     }
     if (payload === undefined)
@@ -39,6 +40,16 @@ export function receiveDelivery(given: EdgeOptions): (c: Context<EdgeEnv>) => Pr
     const delivery = { provider, deliveryId, event, headers: kept, body, verdict: verified.trust.by };
     return answer(deliveryId, await orUnavailable(receive(options, delivery, payload, verified.projects)));
   };
+}
+
+/** A secret that went out of step is told to whom it concerns; the refusal does not wait for that. */
+function noteRejection(
+  c: Context<EdgeEnv>,
+  { log, store, rejections }: EdgeOptions,
+  repository: string | null,
+) {
+  if (repository === null || rejections?.note(repository) !== true) return;
+  inBackground(c, log, "refused deliveries were not told", store.inbox.reportRejected(repository));
 }
 
 function answer(deliveryId: string, received: Received): Response {

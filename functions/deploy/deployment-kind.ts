@@ -1,5 +1,6 @@
 /** Deployments as a kind of long work, for the runner. */
 import type { OperationKind } from "../../shared/operations/definition.ts";
+import { announce } from "./announce.ts";
 import { explain } from "./explain.ts";
 import {
   type DeploymentEvent,
@@ -23,6 +24,7 @@ export function createDeploymentKind(parts: StoryParts): DeploymentKind {
     mechanism: { failed: "fail", cancelled: "cancel", superseded: "supersede" },
     run: (context) => tell(parts, context),
     explain,
+    onEnd: announce,
     undo: (context) => undo(parts, context),
   };
 }

@@ -6,6 +6,8 @@ import { and, eq, sql } from "drizzle-orm";
 import { hashToken } from "../../shared/crypto/token.ts";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Queryable, Transaction } from "../../shared/db/database.ts";
+import { beginNotifications } from "../../shared/db/notification-membership.ts";
+import { raiseAlert } from "../../shared/db/raise-alert.ts";
 import { invitations, memberships, users } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
@@ -38,13 +40,32 @@ export async function acceptInvitation(
     const invitation = await takeInvitation(tx, hash);
     const userId = account?.userId ?? (await addUser(tx, { email, name: given.name, passwordHash }));
     const { organizationId, role } = invitation;
-    await tx.insert(memberships).values({ organizationId, userId, role }).onConflictDoNothing();
+    const joined = await tx
+      .insert(memberships)
+      .values({ organizationId, userId, role })
+      .onConflictDoNothing()
+      .returning({ userId: memberships.userId });
+    if (joined.length > 0) await announceMember(tx, { organizationId, userId, email, role });
     const session = await openSession(tx, userId);
     const who = { ...from, organizationId, userId, credentialId: session.id };
     const resource = { kind: "member", id: userId };
     await writeAudit(tx, who, { action: "member.added", resource, fields: ["role"] });
     await writeSignIn(tx, from, userId, session.id);
     return { ...session, userId, organizationId };
+  });
+}
+
+async function announceMember(
+  tx: Transaction,
+  { email, role, ...membership }: { organizationId: string; userId: string; email: string; role: string },
+): Promise<void> {
+  await beginNotifications(tx, membership);
+  await raiseAlert(tx, {
+    organizationId: membership.organizationId,
+    category: "member.added",
+    title: `${email} joined the organization`,
+    message: `${email} accepted an invitation and is ${role} now. Members: slipway member list`,
+    resource: { type: "member", id: membership.userId },
   });
 }
 

@@ -12,6 +12,7 @@ import { newId } from "../../shared/domain/identifier.ts";
 import type { Permission } from "../../shared/domain/permission.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { invalid, Refusal } from "../../shared/domain/refusal.ts";
+import { announceToken } from "./announce-token.ts";
 import { showToken } from "./tokens.ts";
 
 export interface NewToken {
@@ -53,6 +54,12 @@ export async function createToken(db: Database, principal: Principal, wanted: Ne
       })
       .returning();
     if (row === undefined) throw new Error("The insert returned no row");
+    await announceToken(tx, {
+      id,
+      name: wanted.name,
+      organizationId: principal.organizationId,
+      userId: row.userId,
+    });
     await writeAudit(tx, principal, { action: "token.created", resource: { kind: "token", id } });
     return { ...showToken(row), token: secret };
   });

@@ -6,6 +6,7 @@ import { sql } from "drizzle-orm";
 import { hashToken, makeToken } from "../../shared/crypto/token.ts";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Database, Transaction } from "../../shared/db/database.ts";
+import { beginNotifications } from "../../shared/db/notification-membership.ts";
 import { memberships, organizations, tokens, users } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
@@ -48,6 +49,7 @@ export async function initOrganization(
       .values({ id: userId, email, name: wanted.name ?? email.slice(0, email.indexOf("@")), passwordHash });
     await tx.insert(organizations).values({ id: organizationId, name, primaryOwnerId: userId });
     await tx.insert(memberships).values({ organizationId, userId, role: "owner" });
+    await beginNotifications(tx, { organizationId, userId });
     const tokenId = newId("token");
     await tx.insert(tokens).values({ id: tokenId, organizationId, userId, name: "first token", hash });
     const { sourceIp = null, requestId = null } = from ?? {};

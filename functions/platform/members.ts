@@ -6,7 +6,9 @@
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Database, Queryable, Transaction } from "../../shared/db/database.ts";
+import { endNotifications } from "../../shared/db/notification-membership.ts";
 import { behindCursor, type PageRequest } from "../../shared/db/page.ts";
+import { raiseAlert } from "../../shared/db/raise-alert.ts";
 import { invitations, memberships, organizations, tokens, users } from "../../shared/db/schema.ts";
 import type { Role } from "../../shared/domain/permission.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
@@ -91,6 +93,14 @@ export async function removeMember(db: Database, principal: Principal, userId: s
     await tx
       .delete(memberships)
       .where(and(eq(memberships.organizationId, organizationId), eq(memberships.userId, userId)));
+    await endNotifications(tx, { organizationId, userId });
+    await raiseAlert(tx, {
+      organizationId,
+      category: "member.removed",
+      title: `${member.email} was removed from the organization`,
+      message: `${member.email} was ${member.role}. Sessions and tokens of that person stopped working here at once.`,
+      resource: { type: "member", id: userId },
+    });
     await writeAudit(tx, principal, { action: "member.removed", resource: { kind: "member", id: userId } });
   });
 }

@@ -7,6 +7,7 @@ import { organizations, projects, servers, tokens } from "../../shared/db/schema
 import { newId } from "../../shared/domain/identifier.ts";
 import { isPermission } from "../../shared/domain/permission.ts";
 import { invalid, Refusal } from "../../shared/domain/refusal.ts";
+import { announceToken } from "./announce-token.ts";
 
 export interface OfflineToken {
   name: string;
@@ -46,6 +47,7 @@ export async function createOfflineToken(db: Database, wanted: OfflineToken, now
       serverIds: wanted.serverIds ?? null,
       expiresAt: wanted.expiresInDays === undefined ? null : new Date(nowMs + wanted.expiresInDays * dayMs),
     });
+    await announceToken(tx, { id, name, organizationId, userId });
     const who = { organizationId, userId, credentialId: null, sourceIp: null, requestId: null };
     await writeAudit(tx, who, { action: "token.created", resource: { kind: "token", id } });
     return { id, token };

@@ -2,6 +2,7 @@
 import { and, desc, eq } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Database, Queryable } from "../../shared/db/database.ts";
+import { beginNotifications } from "../../shared/db/notification-membership.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
 import { memberships, organizations } from "../../shared/db/schema.ts";
 import { load } from "../../shared/db/tenancy.ts";
@@ -44,6 +45,7 @@ export async function createOrganization(db: Database, principal: Principal, nam
     const [row] = await tx.insert(organizations).values({ id, name, primaryOwnerId: userId }).returning();
     if (row === undefined) throw new Error("The insert returned no row");
     await tx.insert(memberships).values({ organizationId: id, userId, role: "owner" });
+    await beginNotifications(tx, { organizationId: id, userId });
     const who = { ...principal, organizationId: id };
     await writeAudit(tx, who, { action: "organization.created", resource: { kind: "organization", id } });
     return show(row, "owner");

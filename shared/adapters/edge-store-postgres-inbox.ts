@@ -13,6 +13,7 @@ import type {
   VerifiedDelivery,
 } from "../ports/edge-store.ts";
 import { claimInBatches, leaseEnd } from "./edge-store-postgres-claim.ts";
+import { reportRejected } from "./edge-store-postgres-rejected.ts";
 import { settle } from "./edge-store-postgres-settle.ts";
 
 export function createPostgresInbox(db: Database, together: Together, gather: Gather): InboxStore {
@@ -22,6 +23,7 @@ export function createPostgresInbox(db: Database, together: Together, gather: Ga
     claim: claimInBatches(db, gather),
     settle: (claimed, plan) => settle(together, claimed, plan),
     fail: (claimed, reason) => fail(db, claimed, reason),
+    reportRejected: (repository) => reportRejected(db, repository),
     reclaim: (most) => reclaim(db, most),
   };
 }

@@ -5,6 +5,7 @@
  */
 import { drizzle } from "drizzle-orm/node-postgres";
 import type { Database } from "../db/database.ts";
+import * as notificationTables from "../db/notification-tables.ts";
 import * as schema from "../db/schema.ts";
 import type { Log } from "../ports/log.ts";
 
@@ -45,7 +46,7 @@ export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
             idle_in_transaction_session_timeout: 2 * statementMs,
           }),
     },
-    schema,
+    schema: { ...schema, ...notificationTables },
     casing: "snake_case",
   });
   const pool = db.$client;

@@ -4,6 +4,7 @@ import * as deployments from "./deployments.ts";
 import * as domains from "./domains.ts";
 import * as gitConnections from "./git-connections.ts";
 import * as members from "./members.ts";
+import * as notifications from "./notifications.ts";
 import * as organizations from "./organizations.ts";
 import * as projectEnv from "./project-env.ts";
 import * as projects from "./projects.ts";
@@ -28,6 +29,7 @@ export const allRoutes: readonly Route[] = [
   domains,
   deployments,
   uploads,
+  notifications,
   webhooks,
   system,
 ]

@@ -5,9 +5,10 @@
 
 import type { ExtractTablesWithRelations } from "drizzle-orm";
 import type { PgDatabase, PgQueryResultHKT, PgTransaction } from "drizzle-orm/pg-core";
+import type * as notificationTables from "./notification-tables.ts";
 import type * as schema from "./schema.ts";
 
-type Schema = typeof schema;
+type Schema = typeof schema & typeof notificationTables;
 
 export type Database = PgDatabase<PgQueryResultHKT, Schema, ExtractTablesWithRelations<Schema>>;
 export type Transaction = PgTransaction<PgQueryResultHKT, Schema, ExtractTablesWithRelations<Schema>>;

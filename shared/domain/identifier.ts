@@ -20,6 +20,10 @@ const idPrefixes = {
   gitConnection: "gcn",
   registry: "reg",
   service: "svc",
+  alert: "alr",
+  notificationChannel: "nch",
+  notificationSubscription: "nsb",
+  notificationDelivery: "ndl",
 } as const;
 
 export type IdKind = keyof typeof idPrefixes;

@@ -151,4 +151,42 @@ export const limits = {
   /** What no session and no deployment keeps is looked for this often, and goes when nobody asked for it this long. */
   uploadSweepMs: 10 * 60_000,
   uploadGraceMs: 60 * 60_000,
+  /** What stands in a subject line, and what a person reads of a message. */
+  alertTitleLength: 200,
+  alertMessageLength: 4_000,
+  /** Channels of one person: each costs a request an alert. */
+  channelsMost: 2_000,
+  /** Tests of channels, per person: a test sends to an address that nobody has confirmed yet. */
+  channelTestsPerMinute: 10,
+  signingKeyLength: 256,
+  /** A receiver gets this long for one delivery, from its name to its answer. */
+  sendMs: 10_000,
+  /** Deliveries on their way at once. */
+  sendsAtOnce: 64,
+  /** One sender a channel; longer than a delivery may take. */
+  channelLeaseMs: 60_000,
+  /** A receiver that fails is tried again after 5 s, doubling up to 15 minutes; after 24 h its channel is disabled. */
+  backOffMs: 5_000,
+  backOffMostMs: 15 * 60_000,
+  channelDeadMs: 86_400_000,
+  /** Equal alerts within this time are one delivery. */
+  collapseMs: 10 * 60_000,
+  /** Alerts told in one transaction. */
+  alertsAtOnce: 100,
+  /** NOTIFY is the fast way; what it misses is found this late. */
+  notifySweepMs: 5_000,
+  feedPollMs: 15_000,
+  deliveriesMost: 500,
+  /** What was told is forgotten after this time. */
+  deliveriesKeptMs: 90 * 86_400_000,
+  /** The server monitor: every minute, three misses, a tenth of the disk; low again only after it was at 12 %. */
+  monitorMs: 60_000,
+  monitorAskMs: 20_000,
+  monitorMisses: 3,
+  diskLowShare: 0.1,
+  diskFineShare: 0.12,
+  /** Refused deliveries of one repository within ten minutes that make an alert, and at most one an hour. */
+  rejectionsNoted: 10,
+  rejectionsMs: 10 * 60_000,
+  rejectionsQuietMs: 60 * 60_000,
 } as const;

@@ -10,13 +10,14 @@ import { StartFailure } from "./start-failure.ts";
 export type PublicIdentityKey = Omit<IdentityKey, "d">;
 export type ReadValue = (name: string) => string | undefined;
 
-export type Part = "edge" | "platform" | "deploy";
+export type Part = "edge" | "platform" | "deploy" | "notify";
 
 /** Classes of sealed values that a part opens. (architecture.md section 6) */
 export const classesOf = {
   edge: ["webhook", "idempotency"],
   platform: ["server", "env", "webhook", "git", "registry"],
   deploy: ["server", "env", "git", "registry"],
+  notify: ["notify"],
 } as const satisfies Record<Part, readonly SecretClass[]>;
 
 type Rings<P extends Part> = Record<(typeof classesOf)[P][number], KeyRing>;

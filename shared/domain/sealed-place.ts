@@ -51,6 +51,11 @@ export function serviceEnvironmentPlace({ organizationId, id }: Owned): SealedPl
   return { organizationId, table: "project_services", column: "sealed_environment", row: id };
 }
 
+/** Class `notify`: signing key or hook URL of a channel, which belongs to a person and to no organization. */
+export function channelSecretPlace({ userId, id }: { userId: string; id: string }): SealedPlace {
+  return { organizationId: userId, table: "notification_channels", column: "sealed_secret", row: id };
+}
+
 /** Class `idempotency`: the first answer to a request. Neither part of the row's key can hold a slash. */
 export function answerPlace(request: {
   organizationId: string;

@@ -30,8 +30,17 @@ export interface OperationKind<State extends string, Event extends string> {
   run(context: OperationContext<State, Event>): Promise<void>;
   /** Turns what the story threw into what the row and the user get. `log` says which operation it was. */
   explain(error: unknown, log: Log): OperationError;
+  /** Called with the last move, in its transaction, whoever made it: for what others are told about the end. */
+  onEnd?(tx: Transaction, ended: EndedOperation): Promise<void>;
   /** Called before `failed` or `cancelled` is written: ends remote work, proves it gone. May throw; then it is tried again. */
   undo(context: OperationContext<State, Event>): Promise<void>;
+}
+
+export interface EndedOperation {
+  id: string;
+  /** A final one. */
+  state: string;
+  error: OperationError | null;
 }
 
 export interface NewEvent {

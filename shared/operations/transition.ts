@@ -37,6 +37,7 @@ export async function move(
   });
   if (moved && final) {
     await nudgeNext(tx, subjectId);
+    await kind.onEnd?.(tx, { id, state: to, error });
   }
   return moved ? to : undefined;
 }

@@ -89,6 +89,8 @@ export interface InboxStore {
   settle(claim: Claim, plan: DeliveryPlan): Promise<SettledDelivery | null>;
   /** Marks a claim failed, to be tried again later. */
   fail(claim: Claim, reason: string): Promise<void>;
+  /** Tells the projects linked to `repository` that its deliveries are refused; at most once an hour each. */
+  reportRejected(repository: string): Promise<void>;
   /** Claims up to `most` deliveries that were left over: failed ones whose time has come, and claims that ran out. */
   reclaim(most: number): Promise<(Claim & { delivery: VerifiedDelivery })[]>;
 }

@@ -4,7 +4,7 @@
  */
 import type { Identity } from "../domain/principal.ts";
 
-export type ModuleName = "platform" | "deploy";
+export type ModuleName = "platform" | "deploy" | "notify";
 
 export interface Forwarder {
   /** `request` has no Authorization and no cookies any more. `identity` is `nobody` on public routes. */

@@ -88,6 +88,16 @@ export function argvOracle({ startServer, git }: SharedLab, { inProjects, usedOf
       source,
     });
     const registry = { name: "images", host: "images.test", username: "nobody", secret: "token-of-nobody" };
+    const { id: channelId } = await make("/api/notifications/channels", {
+      kind: "in_app",
+      label: "feed",
+      config: {},
+    });
+    await platform.call("POST", `/api/notifications/channels/${channelId}/test`);
+    const told = await platform.call("GET", "/api/notifications/deliveries");
+    const subscribed = await platform.call("PUT", "/api/notifications/subscriptions", {
+      ...{ category: "deploy.failed", channelId, enabled: true },
+    });
     const connection = { name: "git", baseUrl: "https://git.test", kind: "token", secret: "token-of-nobody" };
     return {
       organizations: platform.owner.organizationId,
@@ -97,6 +107,9 @@ export function argvOracle({ startServer, git }: SharedLab, { inProjects, usedOf
       "git-connections": (await make("/api/git-connections", connection)).id,
       projects: project.id,
       projectOfServices,
+      channels: channelId,
+      subscriptions: subscribed.body.data.id,
+      deliveries: told.body.data[0].id,
       serviceId: (await make(`/api/projects/${projectOfServices}/services`, { name: "web", image: "web:1" }))
         .id,
       registries: (await make("/api/registries", registry)).id,

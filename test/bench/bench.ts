@@ -5,10 +5,12 @@
  */
 import { parseArgs } from "node:util";
 import type { Row } from "./row.ts";
+import { alertFanOut } from "./rows/alert-fan-out.ts";
 import { badSignature } from "./rows/bad-signature.ts";
 import { buildLog } from "./rows/build-log.ts";
 import { idle } from "./rows/idle.ts";
 import { push } from "./rows/push.ts";
+import { raiseAlertRow } from "./rows/raise-alert.ts";
 import { read } from "./rows/read.ts";
 import { rollback } from "./rows/rollback.ts";
 import { sshCommand } from "./rows/ssh-command.ts";
@@ -23,6 +25,8 @@ const rows: readonly Row[] = [
   webhook,
   badSignature,
   read,
+  raiseAlertRow,
+  alertFanOut,
   sshCommand,
   push,
   rollback,

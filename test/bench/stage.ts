@@ -49,8 +49,15 @@ export interface Servers {
   ssh: FloorSsh;
 }
 
-/** Limits of the product are no part of what is measured: many sources through a trusted proxy, and a high API limit. */
-const environment = { SLIPWAY_API_LIMIT: "10000000", SLIPWAY_TRUSTED_PROXIES: "127.0.0.1" };
+/**
+ * Limits of the product are no part of what is measured: many sources through a trusted proxy, a high API limit, and
+ * receivers of notifications on this machine.
+ */
+const environment = {
+  SLIPWAY_API_LIMIT: "10000000",
+  SLIPWAY_TRUSTED_PROXIES: "127.0.0.1",
+  SLIPWAY_ALLOW_PRIVATE_TARGETS: "127.0.0.1",
+};
 
 export function openStage({ quick, say }: Pick<Stage, "quick" | "say">): Stage {
   const closing: (() => Promise<unknown>)[] = [];

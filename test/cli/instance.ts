@@ -4,6 +4,7 @@ import { createEdge } from "../../edge/app.ts";
 import { serveEdge } from "../../edge/node.ts";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
 import { measureInstance } from "../../functions/instance-metrics.ts";
+import { createNotifications } from "../../functions/notify/compose.ts";
 import { createPlatform } from "../../functions/platform/routes.ts";
 import { createSetUpCode } from "../../functions/platform/set-up-code.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
@@ -17,6 +18,7 @@ import { refuseUnsigned } from "../../shared/http/identity-header.ts";
 import { createFeed } from "../../shared/operations/follow.ts";
 import { openTestDatabase } from "../database.ts";
 import { makeSealKey } from "../keys.ts";
+import { loopbackOutgoing, testOutgoing } from "../outgoing.ts";
 import { silentLog } from "../silent-log.ts";
 import { openHome } from "./run-cli.ts";
 import { scriptedDeploy } from "./scripted-deploy.ts";
@@ -44,7 +46,7 @@ export async function openInstance() {
       git: [...ring],
       registry: [...ring],
     }),
-    gitHost: createGitHost(),
+    gitHost: createGitHost(testOutgoing()),
     baseUrl: "http://slipway.test",
     limiter: createMemoryLimiter(),
     setUpCode: createSetUpCode(() => undefined),
@@ -53,6 +55,14 @@ export async function openInstance() {
     verifyIdentity: refuseUnsigned,
     stopping: stopping.signal,
     exposeMetrics: metrics.expose,
+  });
+  const notifications = createNotifications({
+    ...{ db, listener, log, clock: wallClock, smtp: undefined, baseUrl: "http://slipway.test" },
+    limiter: createMemoryLimiter(),
+    sealer: createSealer({ notify: [...ring] }),
+    outgoing: loopbackOutgoing(),
+    verifyIdentity: refuseUnsigned,
+    stopping: stopping.signal,
   });
   const served = await serveEdge({ app: edge(db, platform, deploy), host: "127.0.0.1", port: 0 });
   const stopMeasuring = measureInstance(metrics, {
@@ -64,6 +74,7 @@ export async function openInstance() {
   return {
     home,
     deploy,
+    notifications,
     db,
     url: served.url,
     async close() {
@@ -83,7 +94,7 @@ export async function openInstance() {
       version: "0.0.0-test",
       baseUrl: "http://slipway.test",
       store: createPostgresEdgeStore(store),
-      forwarder: forwardInProcess({ platform: platformApp, deploy: deployApp }),
+      forwarder: forwardInProcess({ platform: platformApp, deploy: deployApp, notify: notifications.app }),
       limiter: createMemoryLimiter(),
       sealer: createSealer({ webhook: [...ring], idempotency: [...ring] }),
       nudge: async () => undefined,

@@ -4,6 +4,7 @@ import * as deployments from "../../shared/contract/deployments.ts";
 import * as domains from "../../shared/contract/domains.ts";
 import * as gitConnections from "../../shared/contract/git-connections.ts";
 import * as members from "../../shared/contract/members.ts";
+import * as notifications from "../../shared/contract/notifications.ts";
 import * as organizations from "../../shared/contract/organizations.ts";
 import * as projectEnv from "../../shared/contract/project-env.ts";
 import * as projects from "../../shared/contract/projects.ts";
@@ -100,6 +101,16 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
     }),
   ],
   [deployments.redeploy, () => ({ useExistingCommit: false })],
+  [
+    notifications.createChannel,
+    () => ({ kind: "webhook", label: "ops", config: { url: "https://example.com/hook" } }),
+  ],
+  [notifications.updateChannel, () => ({ label: "other", verified: true })],
+  [
+    notifications.putSubscription,
+    (has) => ({ category: "deploy.failed", channelId: has.channels, enabled: true }),
+  ],
+  [notifications.putDefault, () => ({ category: "deploy.succeeded", defaultEnabled: true })],
   [deployments.pinDeployment, () => ({ pinned: true })],
 ]);
 
@@ -118,9 +129,10 @@ export function sampleOf(route: Route, has: Belongings): Record<string, unknown>
 
 /** The path with ids filled in. */
 export function pathOf(route: Route, has: Belongings): string {
-  const invites = route.path.startsWith("/api/members/invitations/");
+  const [, , first, second] = route.path.split("/");
+  const nested = second === "invitations" || first === "notifications";
+  const collection = (nested ? second : first) as keyof Belongings;
   const ofServices = route.path.startsWith("/api/projects/{id}/services");
-  const collection = invites ? "invitations" : (route.path.split("/")[2] as keyof Belongings);
   return route.path
     .replace("{id}", ofServices ? has.projectOfServices : has[collection])
     .replace("{serviceId}", has.serviceId)

@@ -2,10 +2,12 @@
 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eq } from "drizzle-orm";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
 import { createDeploymentKind } from "../../functions/deploy/deployment-kind.ts";
 import { createDeploy } from "../../functions/deploy/routes.ts";
+import { createNotifications } from "../../functions/notify/compose.ts";
 import { createPlatform } from "../../functions/platform/routes.ts";
 import { createSetUpCode } from "../../functions/platform/set-up-code.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
@@ -14,6 +16,8 @@ import { createMetrics } from "../../shared/adapters/prometheus-metrics.ts";
 import { createFrameworkCatalogue } from "../../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
+import { beginNotifications } from "../../shared/db/notification-membership.ts";
+import { notificationDeliveries, notificationSubscriptions } from "../../shared/db/notification-tables.ts";
 import {
   domains,
   gitConnections,
@@ -41,6 +45,7 @@ import { type Shell, ShellFailure } from "../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization } from "../database.ts";
 import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
 import { makeSealKey } from "../keys.ts";
+import { loopbackOutgoing } from "../outgoing.ts";
 import { recordingLog } from "../silent-log.ts";
 
 export async function openWholeApi({ baseUrl = "http://edge.test", limiter = createMemoryLimiter() } = {}) {
@@ -67,6 +72,13 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
   const uploads = createFileBlobStore(join(tmpdir(), `slipway-uploads-${newId("operation")}`));
   const kind = createDeploymentKind({ ...parts, uploads, frameworks: createFrameworkCatalogue() });
   const metrics = createMetrics({ log });
+  const notifications = createNotifications({
+    ...{ db, listener, log, limiter, baseUrl, clock: wallClock, smtp: undefined },
+    sealer: createSealer({ notify: ring }),
+    outgoing: loopbackOutgoing(),
+    verifyIdentity: refuseUnsigned,
+    stopping: stopping.signal,
+  });
   const edge = edgeUnderTest(db, {
     log,
     metrics,
@@ -84,11 +96,13 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
         exposeMetrics: metrics.expose,
         gitHost: silentGitHost,
       }),
+      notify: notifications.app,
       deploy: createDeploy({ ...module, kind, uploads, mode: "self-hosted" }),
     }),
   });
   return {
     ...edge,
+    notifications,
     db,
     log,
     sealer,
@@ -117,7 +131,10 @@ export type Belongings = Record<
   | "tokens"
   | "domainId"
   | "projectOfServices"
-  | "serviceId",
+  | "serviceId"
+  | "channels"
+  | "subscriptions"
+  | "deliveries",
   string
 >;
 
@@ -152,8 +169,28 @@ export async function seedBelongings(api: WholeApi) {
     tokens: (await seedToken(api.db, owner)).id,
     domainId,
     ...(await seedServices(api, owner.organizationId, server)),
+    ...(await seedNotifications(api.db, owner)),
   };
   return { owner, token: all.token, belongings };
+}
+
+/** A feed with one alert in it. */
+async function seedNotifications(db: Database, owner: { organizationId: string; userId: string }) {
+  await beginNotifications(db, owner);
+  const [subscription] = await db
+    .select()
+    .from(notificationSubscriptions)
+    .where(eq(notificationSubscriptions.userId, owner.userId))
+    .limit(1);
+  if (subscription === undefined) throw new Error("a membership began without subscriptions");
+  const id = newId("notificationDelivery");
+  const { channelId } = subscription;
+  await db.insert(notificationDeliveries).values({
+    ...{ id, ...owner, channelId, channelKind: "in_app", status: "sent", createdAt: new Date() },
+    ...{ category: "deploy.failed", severity: "error", title: "t", message: "m" },
+    ...{ resourceType: "deployment", resourceId: "dep_x" },
+  });
+  return { channels: channelId, subscriptions: subscription.id, deliveries: id };
 }
 
 export async function seedMember(db: Database, organizationId: string, role: Role): Promise<string> {

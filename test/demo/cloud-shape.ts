@@ -78,11 +78,12 @@ async function start(
   const deploy = { ...cloud, ...environment.deploy, ...forQueue, SLIPWAY_QUEUE_DEPLOY_DEAD: queue.deadUrl };
   const parts = await Promise.all([
     startPart("platform", { ...cloud, ...environment.platform, SLIPWAY_DATA_DIR: join(home, "platform") }),
+    startPart("notify", { ...cloud, ...environment.notify, SLIPWAY_DATA_DIR: join(home, "notify") }),
     startPart("deploy", { ...deploy, SLIPWAY_DATA_DIR: join(home, "deploy-1") }),
     startPart("deploy", { ...deploy, SLIPWAY_DATA_DIR: join(home, "deploy-2") }),
   ]);
   undo.push(() => Promise.all(parts.map((each) => each.stop())));
-  const [platform, ...deploys] = parts;
+  const [platform, notify, ...deploys] = parts;
   say(`platform at ${platform.url}, deploy at ${deploys.map((each) => each.url).join(" and ")}`);
   const worker = await startWranglerDev({
     port,
@@ -94,6 +95,7 @@ async function start(
       SLIPWAY_NEON_ENDPOINT: neon.endpoint,
       SLIPWAY_PLATFORM_URL: platform.url,
       SLIPWAY_DEPLOY_URL: deploys[0]?.url ?? "",
+      SLIPWAY_NOTIFY_URL: notify.url,
     },
   });
   undo.push(worker.stop);
@@ -114,5 +116,8 @@ async function environments(databaseUrl: string, folder: string) {
     const content = JSON.parse(await readFile(join(folder, part, "secrets.json"), "utf8")) as object;
     return Object.fromEntries(Object.entries(content).map(([name, value]) => [name, JSON.stringify(value)]));
   };
-  return { edge: await of("edge"), platform: await of("platform"), deploy: await of("deploy") };
+  const [edge, platform, deploy, notify] = await Promise.all(
+    ["edge", "platform", "deploy", "notify"].map(of),
+  );
+  return { edge, platform, deploy, notify };
 }

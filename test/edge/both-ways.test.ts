@@ -62,7 +62,11 @@ function functionApp(verifyIdentity: ModuleAppOptions["verifyIdentity"]) {
 
 async function inProcess() {
   const { app, left } = functionApp(refuseUnsigned);
-  return { forwarder: forwardInProcess({ platform: app, deploy: app }), left, close: async () => undefined };
+  return {
+    forwarder: forwardInProcess({ platform: app, deploy: app, notify: app }),
+    left,
+    close: async () => undefined,
+  };
 }
 
 async function overHttp() {
@@ -75,7 +79,7 @@ async function overHttp() {
   const signer = await createIdentitySigner(key);
   const sent: Request[] = [];
   const forwarder = forwardHttp({
-    origins: { platform: origin, deploy: origin },
+    origins: { platform: origin, deploy: origin, notify: origin },
     signer,
     fetch: async (url, init) => {
       sent.push(new Request(url as URL, init as RequestInit).clone());

@@ -59,7 +59,11 @@ export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}
     version: packageDocument.version,
     baseUrl: "http://edge.test",
     store: createPostgresEdgeStore(db),
-    forwarder: forwardInProcess({ platform: noting("platform"), deploy: noting("deploy") }),
+    forwarder: forwardInProcess({
+      platform: noting("platform"),
+      deploy: noting("deploy"),
+      notify: noting("notify"),
+    }),
     limiter: createMemoryLimiter(() => clock.nowMs()),
     sealer: testSealer,
     nudge: async (deployment) => void nudged.push(deployment),

@@ -68,7 +68,10 @@ function functionApp(verifyIdentity: ModuleAppOptions["verifyIdentity"]) {
 
 async function inProcess() {
   const app = functionApp(refuseUnsigned);
-  return { forwarder: forwardInProcess({ platform: app, deploy: app }), close: async () => undefined };
+  return {
+    forwarder: forwardInProcess({ platform: app, deploy: app, notify: app }),
+    close: async () => undefined,
+  };
 }
 
 async function overHttp() {
@@ -82,7 +85,10 @@ async function overHttp() {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  return { forwarder: forwardHttp({ origins: { platform: origin, deploy: origin }, signer }), close };
+  return {
+    forwarder: forwardHttp({ origins: { platform: origin, deploy: origin, notify: origin }, signer }),
+    close,
+  };
 }
 
 const mostBytes = onNode ? limits.uploadBytes : uploadBytesOnWorkerd;

@@ -9,6 +9,7 @@ const whole = {
   DATABASE_URL: "postgres://edge:secret@neon.test/slipway",
   SLIPWAY_PLATFORM_URL: "https://functions.example.com:8443",
   SLIPWAY_DEPLOY_URL: "https://functions.example.com:8444",
+  SLIPWAY_NOTIFY_URL: "https://functions.example.com:8445",
   SLIPWAY_SEAL_WEBHOOK: ring(),
   SLIPWAY_SEAL_IDEMPOTENCY: ring(),
   SLIPWAY_IDENTITY_KEY: JSON.stringify(makeIdentityKey()),

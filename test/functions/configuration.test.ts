@@ -16,6 +16,9 @@ test("without any variable everything has its default", () => {
     baseDomain: "localhost",
     acmeDirectory: undefined,
     apiPerMinute: 1_200,
+    resolvers: [],
+    allowPrivateTargets: [],
+    smtp: undefined,
     logLevel: "info",
     warnings: [],
   });
@@ -35,6 +38,10 @@ test("every variable has its effect", () => {
       SLIPWAY_BASE_DOMAIN: "Apps.Example.com",
       SLIPWAY_ACME_DIRECTORY: "https://localhost:14000/dir",
       SLIPWAY_API_LIMIT: "100000",
+      SLIPWAY_RESOLVERS: "9.9.9.9, 127.0.0.1:5353,[::1]:53,::1",
+      SLIPWAY_ALLOW_PRIVATE_TARGETS: "10.1.0.0/16,192.168.0.7",
+      SLIPWAY_SMTP_URL: "smtp://u:p@mail.example.com:587",
+      SLIPWAY_SMTP_FROM: "Slipway <slipway@example.com>",
       SLIPWAY_LOG_LEVEL: "debug",
     },
     user,
@@ -51,6 +58,9 @@ test("every variable has its effect", () => {
     baseDomain: "apps.example.com",
     acmeDirectory: "https://localhost:14000/dir",
     apiPerMinute: 100_000,
+    resolvers: ["9.9.9.9", "127.0.0.1:5353", "[::1]:53", "::1"],
+    allowPrivateTargets: ["10.1.0.0/16", "192.168.0.7"],
+    smtp: { url: "smtp://u:p@mail.example.com:587", from: "Slipway <slipway@example.com>" },
     logLevel: "debug",
     warnings: [],
   });
@@ -84,6 +94,11 @@ test.each([
   ["SLIPWAY_BASE_DOMAIN", "apps..example.com"],
   ["SLIPWAY_ACME_DIRECTORY", "ftp://ca"],
   ["SLIPWAY_API_LIMIT", "-1"],
+  ["SLIPWAY_RESOLVERS", "dns.example.com"],
+  ["SLIPWAY_RESOLVERS", "9.9.9.9:70000"],
+  ["SLIPWAY_ALLOW_PRIVATE_TARGETS", "10.0.0.0/33"],
+  ["SLIPWAY_ALLOW_PRIVATE_TARGETS", "intranet.example.com"],
+  ["SLIPWAY_SMTP_URL", "https://mail.example.com"],
 ])("%s=%s stops the start with its name and an example", (name, value) => {
   expect(() => readConfiguration({ [name]: value }, user)).toThrow(
     expect.objectContaining({
@@ -93,8 +108,20 @@ test.each([
   );
 });
 
+test("a mail server needs a sender, one that cannot bring a header along", () => {
+  const SLIPWAY_SMTP_URL = "smtp://mail.example.com";
+  for (const SLIPWAY_SMTP_FROM of [undefined, "nobody", "a@x.com\r\nBcc: b@x.com", "<a@x.com>, <b@x.com>"]) {
+    expect(() => readConfiguration({ SLIPWAY_SMTP_URL, SLIPWAY_SMTP_FROM }, user)).toThrow(
+      /^SLIPWAY_SMTP_FROM /,
+    );
+  }
+  const from = "slipway@example.com";
+  const read = readConfiguration({ SLIPWAY_SMTP_URL, SLIPWAY_SMTP_FROM: from }, user);
+  expect(read.smtp).toEqual({ url: SLIPWAY_SMTP_URL, from });
+});
+
 test("a wrong secret is not repeated", () => {
-  for (const name of ["GIT_WEBHOOK_SECRET", "DATABASE_URL"]) {
+  for (const name of ["GIT_WEBHOOK_SECRET", "DATABASE_URL", "SLIPWAY_SMTP_URL"]) {
     expect(() => readConfiguration({ [name]: "hunter2" }, user)).toThrow(
       expect.objectContaining({ message: expect.not.stringContaining("hunter2") }),
     );

@@ -41,6 +41,7 @@ describe("the set-up step", () => {
       "SLIPWAY_IDENTITY_PUBLIC_KEYS",
       "SLIPWAY_SEAL_ENV",
       "SLIPWAY_SEAL_GIT",
+      "SLIPWAY_SEAL_REGISTRY",
       "SLIPWAY_SEAL_SERVER",
     ]);
     const [publicKey] = JSON.parse(
@@ -89,12 +90,13 @@ describe("parts in processes of their own", () => {
   let token: string;
 
   beforeAll(async () => {
-    const start = (part: "platform" | "deploy") =>
+    const start = (part: "platform" | "deploy" | "notify") =>
       startPart(part, { ...common, SLIPWAY_SECRETS_FILE: secretsOf(part) });
-    const [first, second, deploy] = await Promise.all([
+    const [first, second, deploy, notify] = await Promise.all([
       start("platform"),
       start("platform"),
       start("deploy"),
+      start("notify"),
     ]);
     platform = first;
     edge = await startPart("edge", {
@@ -102,8 +104,9 @@ describe("parts in processes of their own", () => {
       SLIPWAY_SECRETS_FILE: secretsOf("edge"),
       SLIPWAY_PLATFORM_URL: first.url,
       SLIPWAY_DEPLOY_URL: deploy.url,
+      SLIPWAY_NOTIFY_URL: notify.url,
     });
-    running = [first, second, deploy, edge];
+    running = [first, second, deploy, notify, edge];
     ({ token } = await seedToken(database.db, await seedOrganization(database.db)));
   }, 60_000);
 

@@ -82,6 +82,8 @@ test("open operations by kind and state, and deliveries of a day by status, come
   expect(lines).toContain('slipway_deliveries{status="done"} 1');
   expect(lines).toContain('slipway_deliveries{status="failed"} 1');
   expect(lines).toContain("slipway_deliveries_without_project 1");
+  expect(lines).toContain("slipway_alerts_waiting 0");
+  expect(lines).toContain("slipway_notifications_waiting 0");
 });
 
 test("the database is asked at most every 10 s", async () => {

@@ -37,7 +37,7 @@ test("each module has two replicas at least, time to stop, and the cloud's image
   for (const { inputs } of of("aws:ecs/taskDefinition:TaskDefinition")) {
     const [container] = JSON.parse(inputs["containerDefinitions"]);
     expect(container.stopTimeout).toBe(120);
-    expect(["platform", "deploy"]).toContain(container.command[0]);
+    expect(["platform", "deploy", "notify"]).toContain(container.command[0]);
     // Secrets are references; none stands in the definition.
     expect(inputs["containerDefinitions"]).not.toContain("secret of");
   }

@@ -39,7 +39,9 @@ export async function composeUp(images: LabImages): Promise<ComposedPlatform> {
   if (!existsSync("/usr/bin/docker-compose")) await installPackages(["docker-compose"], () => undefined);
   const [product, postgres] = [await buildProductImage(images, "self-hosted"), await buildPostgres(images)];
   const folder = await mkdtemp(join(tmpdir(), "slipway-compose-"));
-  const parts = ["set-up", "edge", "platform", "deploy"].map((name) => [name, { image: product }] as const);
+  const parts = ["set-up", "edge", "platform", "deploy", "notify"].map(
+    (name) => [name, { image: product }] as const,
+  );
   const services = Object.fromEntries([...parts, ["postgres", { image: postgres }]]);
   // JSON is YAML.
   await writeFile(join(folder, "images.json"), JSON.stringify({ version: "3.8", services }));

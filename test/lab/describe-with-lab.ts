@@ -16,6 +16,8 @@ export interface SharedLab {
   git: LabGitServer;
   /** A server of your own, for tests that stop, cut or fill it. Remove it when done; the run's end does it otherwise. */
   startServer: Lab["server"];
+  /** A mail server and a name server of your own. */
+  startMail: Lab["mail"];
 }
 
 export function describeWithLab(title: string, tests: (lab: SharedLab) => void): void {
@@ -29,6 +31,7 @@ export function describeWithLab(title: string, tests: (lab: SharedLab) => void):
     server: attachServer(answer.server),
     git: attachGitServer(answer.lab.git),
     startServer: lab.server,
+    startMail: lab.mail,
   };
   describe(title, () => tests(shared));
 }

@@ -106,6 +106,19 @@ export function gitServerRecipe(base: string): Recipe {
   };
 }
 
+/** Postfix and dnsmasq as Debian ships them; see mail-peer.ts. */
+export function mailPeerRecipe(base: string): Recipe {
+  const dockerfile = [
+    `FROM ${base}`,
+    'RUN echo "postfix postfix/main_mailer_type string Local only" | debconf-set-selections \\',
+    ` && ${install} postfix dnsmasq-base netbase && ${forgetLists} && useradd --create-home ada`,
+    "COPY start /usr/local/bin/start",
+    "EXPOSE 25 53/udp",
+    'CMD ["sh", "/usr/local/bin/start"]',
+  ];
+  return { dockerfile: lines(dockerfile), files: { start: mailPeerStart }, copies: {}, version: "1" };
+}
+
 function findNodePackage(): { binary: string; version: string } {
   const require = createRequire(import.meta.url);
   const manifest = require.resolve(`node-linux-${process.arch}/package.json`);
@@ -171,6 +184,15 @@ const nodeEntrypoint = `#!/bin/sh
 set -e
 if [ "\${1#-}" != "\${1}" ] || [ -z "$(command -v "\${1}")" ]; then set -- node "$@"; fi
 exec "$@"
+`;
+
+const mailPeerStart = `set -e
+postconf -e myhostname=mail.test mydestination=mail.test inet_interfaces=all inet_protocols=ipv4 \
+  mynetworks=0.0.0.0/0 smtpd_tls_security_level=none maillog_file=/dev/stdout compatibility_level=3.6
+postconf -F '*/*/chroot = n'
+newaliases
+dnsmasq --keep-in-foreground --user=root --no-resolv --no-hosts $LAB_NAMES &
+exec postfix start-fg
 `;
 
 const lighttpdConfig = `server.document-root = "/srv/git"

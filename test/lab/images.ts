@@ -17,6 +17,7 @@ import {
   caddyRecipe,
   dockerServerRecipe,
   gitServerRecipe,
+  mailPeerRecipe,
   nodeRecipe,
   type Recipe,
 } from "./image-recipes.ts";
@@ -30,6 +31,7 @@ export interface LabImages {
   bareServer: string;
   dockerServer: string;
   gitServer: string;
+  mailPeer: string;
   /** Lab tag by the name the product knows. */
   product: Readonly<Record<ProductImage, string>>;
 }
@@ -40,15 +42,17 @@ const buildDeadlineMs = 600_000;
 export async function ensureImages(say: (line: string) => void): Promise<LabImages> {
   const settings = await readMachineSettings();
   const base = await ensureBase(settings, say);
-  const [servers, gitServer, node, caddy] = await Promise.all([
+  const [servers, gitServer, mailPeer, node, caddy] = await Promise.all([
     ensureServers(base, say),
     ensure("git-server", gitServerRecipe(base), say),
+    ensure("mail-peer", mailPeerRecipe(base), say),
     ensure("node", nodeRecipe(base, settings), say),
     ensure("caddy", caddyRecipe(base), say),
   ]);
   return {
     ...servers,
     gitServer,
+    mailPeer,
     product: { "debian:bookworm-slim": base, "node:24-bookworm-slim": node, "caddy:2": caddy },
   };
 }

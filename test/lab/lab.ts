@@ -19,6 +19,7 @@ import { ensureStore } from "./image-store.ts";
 import { ensureImages, type LabImages, type ProductImage, timed, whyNoImages } from "./images.ts";
 import { generateKeyPair, type KeyPair } from "./key-pair.ts";
 import { ownerOfThisProcess, runLabels } from "./labels.ts";
+import { type MailPeer, startMailPeer } from "./mail-peer.ts";
 import { createNetwork } from "./network.ts";
 import { type LabServer, startServer } from "./server.ts";
 
@@ -37,6 +38,8 @@ export interface Lab {
   server(options?: ServerOptions): Promise<LabServer>;
   /** The git host of the run; the first call starts it. */
   git(): Promise<LabGitServer>;
+  /** Postfix, and a name server that answers these names. */
+  mail(names: Readonly<Record<string, string>>): Promise<MailPeer>;
   /** For another process of the same run; see `attachLab`. */
   describe(): Promise<LabDescription>;
   /** Removes all that the run made. */
@@ -127,6 +130,10 @@ function makeLab(
       return timed(`server ${name}`, say, () => startServer(start));
     },
     git: openGit,
+    mail: (names) => {
+      const name = `${runId}-mail-${randomBytes(3).toString("hex")}`;
+      return startMailPeer({ name, image: images.mailPeer, network: runId, labels, names });
+    },
     describe: async () => {
       const { name, alias, localPort, token } = await openGit();
       return { ...run, git: { name, alias, localPort, token } };

@@ -74,6 +74,7 @@ async function makeSettings(
     SLIPWAY_NEON_ENDPOINT: neonEndpoint,
     SLIPWAY_PLATFORM_URL: await serveFunction("platform", options.forwarder),
     SLIPWAY_DEPLOY_URL: await serveFunction("deploy", options.forwarder),
+    SLIPWAY_NOTIFY_URL: await serveFunction("notify", options.forwarder),
     SLIPWAY_SEAL_WEBHOOK: JSON.stringify([{ kid: "t", key: keys.webhook }]),
     SLIPWAY_SEAL_IDEMPOTENCY: JSON.stringify([{ kid: "t", key: keys.idempotency }]),
     SLIPWAY_IDENTITY_KEY: JSON.stringify(identityKey),

@@ -9,6 +9,7 @@ import { createGitHost } from "../../../shared/adapters/git-host-http.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import { refuseUnsigned } from "../../../shared/http/identity-header.ts";
 import { createRunner } from "../../../shared/operations/runner.ts";
+import { testOutgoing } from "../../outgoing.ts";
 import { silentLog } from "../../silent-log.ts";
 import type { LabWorld } from "../deploy/lab-world.ts";
 import { type Caller, caller, makeIdentity } from "./platform.ts";
@@ -21,7 +22,7 @@ export async function openPlatformBeside(
   const parts = { db, shell, sealer, baseDomain: "localhost", log: silentLog, clock: wallClock };
   const app = createPlatform({
     ...parts,
-    gitHost: createGitHost(),
+    gitHost: createGitHost(testOutgoing()),
     baseUrl: "https://slipway.example.com",
     limiter: createMemoryLimiter(),
     setUpCode: createSetUpCode(() => undefined),

@@ -25,6 +25,7 @@ import type { GitHost } from "../../../shared/ports/git-host.ts";
 import type { Shell, ShellCommand, ShellResult, ShellTarget } from "../../../shared/ports/shell.ts";
 import type { ProxyParts } from "../../../shared/proxy/apply.ts";
 import { openTestDatabase, seedOrganization } from "../../database.ts";
+import { testOutgoing } from "../../outgoing.ts";
 import { silentLog } from "../../silent-log.ts";
 
 export interface Answer {
@@ -84,7 +85,7 @@ export async function openTestPlatform(
   const app = createPlatform({
     ...proxy,
     sealer,
-    gitHost: options.gitHost ?? createGitHost(),
+    gitHost: options.gitHost ?? createGitHost(testOutgoing()),
     log: silentLog,
     clock: wallClock,
     baseUrl: "https://slipway.example.com",

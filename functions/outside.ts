@@ -1,0 +1,30 @@
+/**
+ * How a process of ours reaches what lies outside: requests and SSH connections to addresses that people gave. Channels
+ * of notifications are always guarded. What self-hosters reach in their own network is theirs to say; in the cloud it is
+ * the operator's network, so there all of it is guarded.
+ */
+import { createOutgoing } from "../shared/adapters/outgoing-http.ts";
+import { createSsh2Shell } from "../shared/adapters/ssh2-shell.ts";
+import { createTargetGuard, openGuardedSocket } from "../shared/adapters/target-guard.ts";
+import type { Outgoing } from "../shared/ports/outgoing.ts";
+import type { Shell } from "../shared/ports/shell.ts";
+import type { Configuration } from "./configuration.ts";
+
+export interface Outside {
+  shell: Shell;
+  /** To where an organization's own things are: its git host. */
+  operated: Outgoing;
+  /** To anywhere a user says. */
+  guarded: Outgoing;
+}
+
+export function openOutside({ mode, resolvers, allowPrivateTargets: exceptions }: Configuration): Outside {
+  const guard = (guarded: boolean) => createTargetGuard({ guarded, resolvers, exceptions });
+  const isCloud = mode === "cloud";
+  const operated = guard(isCloud);
+  return {
+    shell: createSsh2Shell(isCloud ? { openSocket: openGuardedSocket(operated) } : {}),
+    operated: createOutgoing(operated),
+    guarded: createOutgoing(guard(true)),
+  };
+}
