@@ -1,5 +1,5 @@
 /**
- * One part of the platform in a process of its own: `container.ts edge`, `platform` or `deploy`, as containers and the
+ * One part of the platform in a process of its own: `container.ts edge`, `platform`, `deploy` or `notify`, as containers and the
  * cloud run them. `container.ts set-up FOLDER` makes the secrets of a self-hosted instance once and brings the database
  * up to date. A missing or wrong setting ends the start with its name.
  */
@@ -56,7 +56,8 @@ async function start(options: StartPart): Promise<RunningPart> {
   const { directUrl } = await import("../shared/adapters/postgres.ts");
   // Under a lock: of several that start at once, one does it.
   await migrateDatabase(directUrl(options.databaseUrl));
-  return startModule(part === "deploy" ? "deploy" : "platform", options);
+  if (part === "edge") throw new Error("an edge without its modules");
+  return startModule(part, options);
 }
 
 /** Before anything is changed, a migration included. */

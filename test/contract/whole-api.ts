@@ -2,7 +2,6 @@
 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eq } from "drizzle-orm";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
 import { createDeploymentKind } from "../../functions/deploy/deployment-kind.ts";
@@ -16,28 +15,19 @@ import { createMetrics } from "../../shared/adapters/prometheus-metrics.ts";
 import { createFrameworkCatalogue } from "../../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
-import { beginNotifications } from "../../shared/db/notification-membership.ts";
-import { notificationDeliveries, notificationSubscriptions } from "../../shared/db/notification-tables.ts";
 import {
   domains,
-  gitConnections,
   invitations,
   memberships,
   projectServices,
   projects,
-  registries,
   servers,
   users,
 } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Role } from "../../shared/domain/permission.ts";
 import type { ProjectKind } from "../../shared/domain/project.ts";
-import {
-  credentialPlace,
-  gitSecretPlace,
-  registrySecretPlace,
-  serviceEnvironmentPlace,
-} from "../../shared/domain/sealed-place.ts";
+import { credentialPlace, serviceEnvironmentPlace } from "../../shared/domain/sealed-place.ts";
 import { refuseUnsigned } from "../../shared/http/identity-header.ts";
 import { createFeed } from "../../shared/operations/follow.ts";
 import { type GitHost, GitHostFailure } from "../../shared/ports/git-host.ts";
@@ -47,6 +37,7 @@ import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
 import { makeSealKey } from "../keys.ts";
 import { loopbackOutgoing } from "../outgoing.ts";
 import { recordingLog } from "../silent-log.ts";
+import { seedGitConnection, seedNotifications, seedRegistry } from "./seed-sealed.ts";
 
 export async function openWholeApi({ baseUrl = "http://edge.test", limiter = createMemoryLimiter() } = {}) {
   const announced: string[] = [];
@@ -174,25 +165,6 @@ export async function seedBelongings(api: WholeApi) {
   return { owner, token: all.token, belongings };
 }
 
-/** A feed with one alert in it. */
-async function seedNotifications(db: Database, owner: { organizationId: string; userId: string }) {
-  await beginNotifications(db, owner);
-  const [subscription] = await db
-    .select()
-    .from(notificationSubscriptions)
-    .where(eq(notificationSubscriptions.userId, owner.userId))
-    .limit(1);
-  if (subscription === undefined) throw new Error("a membership began without subscriptions");
-  const id = newId("notificationDelivery");
-  const { channelId } = subscription;
-  await db.insert(notificationDeliveries).values({
-    ...{ id, ...owner, channelId, channelKind: "in_app", status: "sent", createdAt: new Date() },
-    ...{ category: "deploy.failed", severity: "error", title: "t", message: "m" },
-    ...{ resourceType: "deployment", resourceId: "dep_x" },
-  });
-  return { channels: channelId, subscriptions: subscription.id, deliveries: id };
-}
-
 export async function seedMember(db: Database, organizationId: string, role: Role): Promise<string> {
   const userId = newId("user");
   await db.insert(users).values({ id: userId, email: `${userId.toLowerCase()}@example.com`, name: "Ben" });
@@ -227,23 +199,6 @@ export async function seedServer({ db, sealer }: WholeApi, organizationId: strin
     bootstrappedAt: new Date(),
   });
   return { id };
-}
-
-async function seedGitConnection({ db, sealer }: WholeApi, organizationId: string): Promise<string> {
-  const id = newId("gitConnection");
-  const sealedSecret = await sealer.seal("git", gitSecretPlace({ id, organizationId }), "token-of-nobody");
-  const row = { name: "git", provider: "git_host", baseUrl: "https://git.test", kind: "token" } as const;
-  await db.insert(gitConnections).values({ id, organizationId, ...row, sealedSecret, last4: "body" });
-  return id;
-}
-
-async function seedRegistry({ db, sealer }: WholeApi, organizationId: string): Promise<string> {
-  const id = newId("registry");
-  const place = registrySecretPlace({ id, organizationId });
-  const sealedSecret = await sealer.seal("registry", place, "secret-of-nobody");
-  const row = { name: "registry", host: "registry.test", username: "ada", last4: "body" };
-  await db.insert(registries).values({ id, organizationId, ...row, sealedSecret });
-  return id;
 }
 
 async function seedServices(api: WholeApi, organizationId: string, serverId: string) {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createCleanUpKind } from "../../../functions/deploy/clean-up-kind.ts";
 import { createDeploymentKind } from "../../../functions/deploy/deployment-kind.ts";
 import { createBootstrapKind } from "../../../functions/platform/bootstrap/kind.ts";
+import { createRemovalKind } from "../../../functions/platform/removal/kind.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { insertOperation } from "../../../shared/operations/create.ts";
 import type { AnyOperationKind } from "../../../shared/operations/definition.ts";
@@ -19,6 +20,7 @@ const kinds: AnyOperationKind[] = [
   createDeploymentKind(noParts),
   createCleanUpKind(noParts),
   createBootstrapKind(noParts),
+  createRemovalKind(noParts),
 ] as unknown as AnyOperationKind[];
 
 let stage: Stage;
