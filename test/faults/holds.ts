@@ -1,5 +1,5 @@
 /**
- * Holds a deployment in a phase: on the lab server, `docker`, `git` and `curl` are wrapped by a script that waits while
+ * Holds a deployment in a phase: on the lab server, `git` and `curl` are wrapped by a script that waits while
  * the test wants it, before the real tool acts. The product knows nothing of it; what it runs is only slow.
  */
 import { randomBytes } from "node:crypto";
@@ -7,7 +7,7 @@ import type { LabServer } from "../lab/server.ts";
 import { until } from "./until.ts";
 
 /** Which tool, at which of its uses. */
-export type HoldPoint = "git fetch" | "docker run" | "curl load";
+export type HoldPoint = "git fetch" | "container start" | "proxy switch";
 
 export interface Hold {
   /** Somebody waits at the point. */
@@ -23,8 +23,9 @@ const wrapper = `#!/bin/sh
 name=\${0##*/}
 case "$name $*" in
   git*' fetch '*) point=git-fetch ;;
-  docker*' run '*) point=docker-run ;;
-  curl*/load*) point=curl-load ;;
+  # The release script's first question to the engine, and what the proxy is asked just before its traffic moves.
+  curl*/networks/slipway-*) point=container-start ;;
+  curl*/load*|curl*/config/admin/config*) point=proxy-switch ;;
   *) point= ;;
 esac
 for hold in ${folder}/$point.*.hold; do
@@ -38,7 +39,7 @@ exec "/usr/bin/$name" "$@"
 `;
 
 export async function installHolds(server: LabServer): Promise<void> {
-  for (const tool of ["docker", "git", "curl"]) {
+  for (const tool of ["git", "curl"]) {
     const script = 'test -x "/usr/bin/$1" && cat >"/usr/local/bin/$1" && chmod 755 "/usr/local/bin/$1"';
     await server.read(["sh", "-c", script, "hold", tool], { input: wrapper });
   }

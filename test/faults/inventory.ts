@@ -21,7 +21,7 @@ docker ps -a --filter label=slipway.project --format 'containers {{.Names}} {{.S
 docker image ls --format 'images {{.Repository}}:{{.Tag}}' | grep ' slipway/'
 systemctl list-units --all --plain --no-legend 'slipway-*' | grep -v '^slipway-proxy' | sed 's/^/units /'
 ps -eo args= | sed 's/^/processes /'
-find /var/lib/slipway /tmp /run/slipway* \\( -name repository.git -o -path '/tmp/systemd-private*' \\) -prune -o -print 2>/dev/null | sed 's/^/files /'
+find /var/lib/slipway /tmp /run/slipway* \\( -name repository.git -o -path '/tmp/systemd-private*' -o -path /var/lib/slipway/caddy/ports \\) -prune -o -print 2>/dev/null | sed 's/^/files /'
 ss -Hltnp | grep docker-proxy | while read -r _ _ _ local _; do echo "ports \${local##*:}"; done
 `;
 

@@ -19,9 +19,9 @@ export const phases: Record<PhaseName, Phase> = {
   queued: { hold: "git fetch" },
   fetch: { hold: "git fetch" },
   build: { hold: null, line: /line-8$/ },
-  release: { hold: "docker run" },
+  release: { hold: "container start" },
   health: { hold: null, phase: "health" },
-  switch: { hold: "curl load" },
+  switch: { hold: "proxy switch" },
 };
 
 export interface Ending {

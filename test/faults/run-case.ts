@@ -55,9 +55,13 @@ async function ownerOf(stage: FaultStage, met: Met | undefined): Promise<Control
 async function meet(stage: FaultStage, first: Controller, { phase, subject }: Place): Promise<Met> {
   const { projectId } = subject;
   const point = phases[phase].hold;
-  // The load of the proxy's configuration names no project; nobody else gets that far meanwhile.
-  const word = point === "curl load" ? "http://localhost/load" : projectId;
-  const hold = point === null ? null : await holdAt(stage.machine, point, word);
+  // What the proxy is asked names no project; nobody else gets that far meanwhile.
+  const words = {
+    "git fetch": projectId,
+    "container start": projectId.toLowerCase(),
+    "proxy switch": "http://localhost/",
+  };
+  const hold = point === null ? null : await holdAt(stage.machine, point, words[point]);
   const begin = async (options?: AppOptions) => {
     const json = { projectId, commitSha: await subject.next(options) };
     return (await stage.client(first).call(createDeployment, { json })).data.id;
