@@ -21,7 +21,9 @@ export default defineConfig({
           include: ["**/*.test.ts"],
           // infra needs the sources of SST: `npm run infra:check`.
           exclude: ["**/*.lab.test.ts", "**/*.soak.test.ts", "lab/**", "infra/**"],
-          testTimeout: 30_000,
+          // Far above what any of them takes: a loaded machine is no failure.
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       {
