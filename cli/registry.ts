@@ -40,14 +40,21 @@ export const defineRegistry: Define = (command, context) => {
       context.output.result({ id, removed: true }, () => `Forgot ${host}.`);
     });
   examples(list, "registry list", "registry list --json");
-  examples(remove, "registry remove ghcr.io --yes");
-  examples(command, "registry add ghcr.io --username acme-bot", "registry check ghcr.io");
+  examples(remove, "registry remove registry.example.com --yes");
+  examples(
+    command,
+    "registry add registry.example.com --username acme-bot",
+    "registry check registry.example.com",
+  );
 };
 
 const defineAdd: Define = (command, context) => {
   command
     .description("Add a credential for private images. Builds whose Dockerfile names the registry use it.")
-    .argument("<host>", "as it stands in front of an image: ghcr.io, registry.example.org:5000, docker.io")
+    .argument(
+      "<host>",
+      "as it stands in front of an image: registry.example.com, registry.example.org:5000, docker.io",
+    )
     .requiredOption("--username <username>", "account at the registry")
     .option("--password-stdin", "read the password or token from stdin")
     .option("--name <name>", "how to call it; the host when left out")
@@ -66,7 +73,7 @@ const defineAdd: Define = (command, context) => {
     });
   examples(
     command,
-    "registry add ghcr.io --username acme-bot",
+    "registry add registry.example.com --username acme-bot",
     "registry add registry.example.org:5000 --username ci --password-stdin < token.txt",
   );
 };
@@ -86,7 +93,11 @@ const defineCheck: Define = (command, context) => {
       if (!data.ok)
         throw new Failure("failed", data.code ?? "check_failed", data.error ?? "The check failed.");
     });
-  examples(command, "registry check ghcr.io", "registry check ghcr.io --server web-1 --json");
+  examples(
+    command,
+    "registry check registry.example.com",
+    "registry check registry.example.com --server web-1 --json",
+  );
 };
 
 async function findRegistry(api: Api, name: string): Promise<Registry> {

@@ -13,7 +13,8 @@ const host = z
   .refine((value) => Number(/:(\d+)$/.exec(value)?.[1] ?? 443) < 65_536, "has no such port")
   .refine((value) => /[.:]/.test(value) || value === "localhost", "must have a dot or a port")
   .openapi({
-    description: "As it stands in front of an image: `ghcr.io`, `registry.example.com:5000`, `docker.io`",
+    description:
+      "As it stands in front of an image: `registry.example.com`, `registry.example.com:5000`, `docker.io`",
   });
 
 const username = z

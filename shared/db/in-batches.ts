@@ -40,10 +40,14 @@ export function inBatches<Item, Result>(
 export type Gather = typeof inBatches;
 
 /** For a runtime in which one request may not wait for the work of another. */
-export const oneByOne: Gather = (run) => async (item) => {
-  const [result] = await run([item]);
-  return result as Awaited<typeof result> & {};
-};
+export function oneByOne<Item, Result>(
+  run: (items: readonly Item[]) => Promise<readonly Result[]>,
+): (item: Item) => Promise<Result> {
+  return async (item) => {
+    const [result] = await run([item]);
+    return result as Result;
+  };
+}
 
 /** Never rejects. */
 async function answer<Item, Result>(
