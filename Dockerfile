@@ -12,7 +12,7 @@ COPY edge ./edge
 COPY shared ./shared
 COPY functions ./functions
 COPY cli ./cli
-RUN mkdir -p /data /secrets/instance /secrets/edge /secrets/platform /secrets/deploy node_modules/.cache \
+RUN mkdir -p /data /secrets/instance /secrets/edge /secrets/platform /secrets/deploy /secrets/notify node_modules/.cache \
  && chown -R node:node /data /secrets node_modules/.cache
 USER node
 ENV HOST=0.0.0.0 PORT=3000 SLIPWAY_DATA_DIR=/data

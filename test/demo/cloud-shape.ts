@@ -68,7 +68,11 @@ async function start(
   const environment = await environments(postgres.url, secrets);
   const port = await findFreePort();
   const url = `http://127.0.0.1:${port}`;
-  const cloud = { DATABASE_URL: postgres.url, SLIPWAY_MODE: "cloud", SLIPWAY_BASE_URL: url };
+  const cloud = {
+    ...{ DATABASE_URL: postgres.url, SLIPWAY_MODE: "cloud", SLIPWAY_BASE_URL: url },
+    // The managed server is on this machine; the cloud itself connects to public addresses only.
+    SLIPWAY_ALLOW_PRIVATE_TARGETS: "127.0.0.0/8",
+  };
   const forQueue = {
     SLIPWAY_QUEUE_DEPLOY: queue.url,
     AWS_REGION: sqsRegion,

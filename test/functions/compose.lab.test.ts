@@ -42,6 +42,7 @@ describeWithLab("compose.yaml", () => {
       "SLIPWAY_IDENTITY_PUBLIC_KEYS",
       "SLIPWAY_SEAL_ENV",
       "SLIPWAY_SEAL_GIT",
+      "SLIPWAY_SEAL_REGISTRY",
       "SLIPWAY_SEAL_SERVER",
       "node",
       "secrets.json",
