@@ -21,6 +21,8 @@ describe.skipIf(onNode)("the worker", () => {
     const edge = edgeUnderTest(database.db);
     const knock = () => edge.send("/api/webhooks/nobody", { method: "POST", body: "" });
     const statuses: number[] = [];
+    // The shield's windows turn with the minute of the wall clock; a flood across the turn would be let through twice.
+    await expect.poll(() => Date.now() % 60_000, { timeout: 20_000 }).toBeLessThan(45_000);
     for (let round = 0; round < 3; round++) {
       const answers = await Promise.all(Array.from({ length: 120 }, knock));
       statuses.push(...answers.map(({ status }) => status));
@@ -29,7 +31,7 @@ describe.skipIf(onNode)("the worker", () => {
     }
     expect(statuses.filter((status) => status === 404)).toHaveLength(2 * limits.webhookPerMinute);
     expect(statuses.filter((status) => status === 429)).toHaveLength(limits.webhookPerMinute);
-  });
+  }, 40_000);
 
   test("does not believe an address that the caller writes", async () => {
     const edge = edgeUnderTest(database.db);
