@@ -24,13 +24,14 @@ export const applyScript = `
 umask 022
 trap '' PIPE
 revision=$1 server=$2 projects=$3 dir=${proxyDirectory} ports=${portsDirectory} socket=${adminSocket} announce=${announceFile}
-number() { case $1 in ''|*[!0-9]*) echo 0 ;; *) echo "$1" ;; esac; }
-mkdir -p "$dir" "$ports" && chmod 711 /var/lib/slipway && exec 8>"$dir/lock" || exit 1
+[ -d "$ports" ] && [ -d "$dir" ] || { mkdir -p "$dir" "$ports" && chmod 711 /var/lib/slipway; } || exit 1
+exec 8>"$dir/lock" || exit 1
 flock -w 10 8 || { echo busy; exit 0; }
-owner=$(cat "$dir/owner" 2>/dev/null)
+owner= stored=
+{ read -r owner <"$dir/owner"; read -r stored <"$dir/revision"; } 2>/dev/null
 [ -n "$owner" ] || { echo down; exit 0; }
 [ "$owner" = "$server" ] || { echo foreign; exit 0; }
-stored=$(number "$(cat "$dir/revision" 2>/dev/null)")
+case $stored in ''|*[!0-9]*) stored=0 ;; esac
 [ "$stored" -le "$revision" ] || { echo "superseded $stored"; exit 0; }
 [ -S "$socket" ] && command -v curl >/dev/null || { echo down; exit 0; }
 ask() { curl -sS --max-time 10 --unix-socket "$socket" -o "$dir/reply" -w '%{http_code}' "$@" 2>/dev/null; }
@@ -57,7 +58,9 @@ done
 cat >"$dir/caddy.json.next" || exit 1
 # Also what a killed script has left.
 trap 'rm -f "$announce" "$dir/caddy.json.next" "$dir/reply"' EXIT
-if cmp -s "$dir/caddy.json.next" "$dir/caddy.json"; then
+changed=
+cmp -s "$dir/caddy.json.next" "$dir/caddy.json" || changed=yes
+if [ -z "$changed" ]; then
   code=$(ask http://localhost/config/admin/config)
 else
   : >"$announce" && sleep 0.1
@@ -72,7 +75,7 @@ fi
 for each in $listed; do point "\${each%%:*}" "\${each#*:}"; done
 echo applied
 [ -z "$moved" ] || sync $moved
-if ! cmp -s "$dir/caddy.json.next" "$dir/caddy.json"; then
+if [ -n "$changed" ]; then
   sync "$dir/caddy.json.next"
   mv "$dir/caddy.json.next" "$dir/caddy.json" || exit 1
   for folder in "$ports"/*; do

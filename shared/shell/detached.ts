@@ -49,7 +49,7 @@ export async function startUnit(
   target: ShellTarget,
   unit: UnitStart,
 ): Promise<"started" | "already"> {
-  const job = jobText(unit);
+  const job = Buffer.from(jobText(unit));
   const input = unit.stdin === undefined ? undefined : Buffer.from(unit.stdin);
   const result = await script(shell, target, unit, startUnitScript, {
     args: [
@@ -57,13 +57,13 @@ export async function startUnit(
       remoteName(unit.operationId),
       remoteName(unit.step),
       String(unit.timeoutSeconds),
-      String(job.split("\n").length - 1),
+      String(job.length),
       input === undefined ? "-" : String(input.length),
       ...(unit.fence === undefined
         ? ["-", "-", "-"]
         : fenceArguments({ ...unit.fence, deadlineMs: unit.deadlineMs })),
     ],
-    stdin: Buffer.concat([Buffer.from(job), input ?? Buffer.alloc(0)]),
+    stdin: Buffer.concat([job, input ?? Buffer.alloc(0)]),
   });
   return result.trim() === "already" ? "already" : "started";
 }

@@ -19,6 +19,7 @@ export interface UnitReading {
   exit: number | null;
   /** Not alive and no exit: it was killed, or the server restarted. */
   alive: boolean;
+  /** The server went down under it. */
   bootChanged: boolean;
 }
 

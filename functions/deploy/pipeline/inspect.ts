@@ -21,7 +21,8 @@ for place in /usr/libexec /usr/lib /usr/local/lib /usr/local/libexec; do
   if [ -x "$place/docker/cli-plugins/docker-buildx" ]; then buildkit=yes; fi
 done
 if [ "$buildkit" = no ]; then
-  case $(engine http://engine/version) in *'"Version":"19.'*|*'"Version":"20.'*) buildkit=yes ;; esac
+  # "/version" would start three programs of the engine's to ask them for theirs.
+  case $(engine --head http://engine/_ping) in *'Server: Docker/19.'*|*'Server: Docker/20.'*) buildkit=yes ;; esac
 fi
 [ "$buildkit" = no ] || field buildkit yes
 count=0

@@ -25,6 +25,8 @@ unit_state() {
     alive=1
   fi
   { read -r code <"$1.exit"; } 2>/dev/null || code=-
+  # It ended with its server, whose next boot may not have come yet.
+  [ "$code" != down ] || { code=- alive=0 rebooted=1; }
 }
 `;
 
@@ -41,7 +43,12 @@ while :; do
   # A little more is waited for a little output: one answer with many lines instead of many answers with one.
   [ "$more" -lt 65536 ] && [ "$grown" -lt 2 ] || break
   [ "$more" -le 0 ] || grown=$((grown + 1))
-  if [ "$waited" -lt 200 ] || [ "$grown" != 0 ]; then pause 0.02; waited=$((waited + 20)); else pause 0.05; waited=$((waited + 50)); fi
+  # The end is seen at once, and looked for without a process but the pause: the work itself needs the machine.
+  until=$((waited + 50))
+  while [ "$waited" -lt "$until" ] && [ ! -e "$1.exit" ]; do
+    pause 0.01
+    waited=$((waited + 10))
+  done
 done
 count=$((size - $2))
 [ "$count" -ge 0 ] || count=0

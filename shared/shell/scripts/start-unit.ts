@@ -1,7 +1,7 @@
 /**
  * Starts a unit once. The job (and the command's input) come on stdin with their lengths as arguments, because a cut connection looks
  * like an end of input; only then, under the fence's lock, the name is taken and the unit started. Static text;
- * $1 operations folder, $2 operation, $3 step, $4 limit in seconds, $5 lines of the job, $6 bytes of input or "-",
+ * $1 operations folder, $2 operation, $3 step, $4 limit in seconds, $5 bytes of the job, $6 bytes of input or "-",
  * $7 fence file or "-", $8 token, $9 seconds to wait for the lock.
  */
 import { fenceFunctions } from "./fence.ts";
@@ -16,15 +16,11 @@ base=$1/$2/$3
 [ ! -e "$base.started" ] || { echo already; exit 0; }
 trap 'rm -f -- "$base.job.$$" "$base.stdin.$$"' EXIT
 trap 'exit 1' HUP INT TERM PIPE
-lines=0
-while [ "$lines" -lt "$5" ]; do
-  IFS= read -r line || { echo "the job was cut short" >&2; exit 1; }
-  printf '%s\\n' "$line" || exit 1
-  lines=$((lines + 1))
-done >"$base.job.$$"
+head -c "$5" >"$base.job.$$" || exit 1
+[ "$(stat -c %s "$base.job.$$")" -eq "$5" ] || { echo "the job was cut short" >&2; exit 1; }
 if [ "$6" != - ]; then
   cat >"$base.stdin.$$" || exit 1
-  [ "$(wc -c <"$base.stdin.$$")" -eq "$6" ] || { echo "the input was cut short" >&2; exit 1; }
+  [ "$(stat -c %s "$base.stdin.$$")" -eq "$6" ] || { echo "the input was cut short" >&2; exit 1; }
 fi
 [ "$7" = - ] || fence_enter "$7" "$8" "$9"
 boot_identity

@@ -13,8 +13,10 @@ base=\${0%.job}
 rm -f -- "$0"
 ${processIdentity}${unitProcesses}
 finish() {
+  # A server that shuts down ends the command, or what it needs; that is not how the command ended.
+  if [ "$1" != 0 ] && [ "$(systemctl is-system-running 2>/dev/null)" = stopping ]; then set -- 1 down; fi
   umask 077
-  echo "$1" >"$base.exit.new" && mv -f -- "$base.exit.new" "$base.exit"
+  echo "\${2:-$1}" >"$base.exit.new" && mv -f -- "$base.exit.new" "$base.exit"
   # What the command left behind ends with it, as in a control group.
   end_processes "$unit" "$$" "$session_leader" 20 </dev/null >/dev/null 2>&1
   exit "$1"

@@ -246,5 +246,13 @@ describeWithLab("detached work", (lab) => {
       const { end } = await follow(operationId);
       expect(end).toMatchObject({ exit: null, bootChanged: true, started: true });
     });
+
+    it("is told as interrupted, not as failed, when the server shuts down in order", async () => {
+      const operationId = fresh();
+      await start({ operationId, argv: ["sleep", "4099"] });
+      await server.reboot();
+      const { end } = await follow(operationId);
+      expect(end).toMatchObject({ exit: null, bootChanged: true, started: true });
+    });
   });
 });
