@@ -1,7 +1,7 @@
 /**
  * Three projects: `unit` (real Postgres, no lab), `workerd` (the edge's own suites once more, in Cloudflare's runtime)
- * and `lab` (managed servers; needs an engine). Lab files run one after another: they share a server and the machine has
- * few cores.
+ * and `lab` (managed servers; needs an engine). All in one queue, two files at a time: what waits for a server leaves the
+ * machine to the others.
  */
 import { existsSync } from "node:fs";
 import { defineConfig } from "vitest/config";
@@ -13,6 +13,7 @@ export default defineConfig({
     root: new URL(".", import.meta.url).pathname,
     globalSetup: set("./global-set-up.ts"),
     reporters: ["default"],
+    maxWorkers: 2,
     projects: [
       {
         extends: true,
@@ -46,7 +47,6 @@ export default defineConfig({
           name: "lab",
           include: ["**/*.lab.test.ts", "lab/**/*.test.ts"],
           globalSetup: set("./lab/global-set-up.ts"),
-          fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 180_000,
         },

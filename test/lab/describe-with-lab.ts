@@ -10,9 +10,9 @@ import { attachLab, type Lab } from "./lab.ts";
 import { attachServer, type LabServer } from "./server.ts";
 
 export interface SharedLab {
-  /** Shared by all files: use project and file names of your own, leave it running and connected. */
+  /** Of one file at a time: use project and file names of your own, leave it running and connected. */
   server: LabServer;
-  /** Shared as well: use an owner or repository of your own, leave it running. */
+  /** Shared by all files: use an owner or repository of your own, leave it running. */
   git: LabGitServer;
   /** A server of your own, for tests that stop, cut or fill it. Remove it when done; the run's end does it otherwise. */
   startServer: Lab["server"];
@@ -26,9 +26,12 @@ export function describeWithLab(title: string, tests: (lab: SharedLab) => void):
     describe.skip(title, () => undefined);
     return;
   }
+  // From 1 on, and no two files that run at once have the same.
+  const server = answer.servers[Number(process.env["VITEST_POOL_ID"]) - 1];
+  if (server === undefined) throw new Error("no lab server was started for this worker");
   const lab = attachLab(answer.lab);
   const shared = {
-    server: attachServer(answer.server),
+    server: attachServer(server),
     git: attachGitServer(answer.lab.git),
     startServer: lab.server,
     startMail: lab.mail,

@@ -1,5 +1,6 @@
 /**
- * Vitest's set-up of the lab project: engine and images once, one managed server and one git host for all test files.
+ * Vitest's set-up of the lab project: engine and images once, one git host, and one managed server for each worker, so
+ * that files run side by side and none meets another on its server.
  * Tests that damage a server, or need a bare one, start their own. Without an engine the tests are skipped and the
  * reason is printed; with `CI=true` the run fails instead.
  */
@@ -9,7 +10,7 @@ import type { ServerDescription } from "./server.ts";
 
 export type SharedLabAnswer =
   | { available: false; reason: string }
-  | { available: true; lab: LabDescription; server: ServerDescription };
+  | { available: true; lab: LabDescription; servers: ServerDescription[] };
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -27,8 +28,10 @@ export default async function setUp(project: TestProject): Promise<(() => Promis
   }
   const lab = await openLab({ say });
   try {
-    const [server, description] = await Promise.all([lab.server({ name: "shared" }), lab.describe()]);
-    project.provide("lab", { available: true, lab: description, server: onlyData(server) });
+    const description = await lab.describe();
+    const names = Array.from({ length: project.config.maxWorkers }, (_, index) => `shared-${index + 1}`);
+    const servers = await Promise.all(names.map((name) => lab.server({ name })));
+    project.provide("lab", { available: true, lab: description, servers: servers.map(onlyData) });
   } catch (error) {
     await lab.close();
     throw error;

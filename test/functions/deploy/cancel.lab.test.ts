@@ -32,7 +32,7 @@ describeWithLab("cancelling a deployment on a real server", (lab) => {
     });
     const started = await project.start();
     await line(started.id, "about to sleep");
-    expect(await processes(lab.server, sleep)).toBeGreaterThan(0);
+    await expect.poll(() => processes(lab.server, sleep), { timeout: 30_000 }).toBeGreaterThan(0);
 
     const answer = await cancel(started.id);
     expect([answer.status, answer.body.data.status]).toEqual([200, "cancelled"]);
