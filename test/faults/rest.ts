@@ -2,7 +2,10 @@
  * What may be there when nothing is under way any more: on the server what serves, and what a rollback may want; of the
  * platform no process and no connection. Compared with the server as it was before the first deployment.
  */
+import { and, eq, gt } from "drizzle-orm";
 import { expect } from "vitest";
+import type { Database } from "../../shared/db/database.ts";
+import { operations } from "../../shared/db/schema.ts";
 import { type Inventory, inventoryOf } from "./inventory.ts";
 import { deploymentsOf, openOperations, rowsOfDeployment } from "./rows.ts";
 import type { FaultStage } from "./stage.ts";
@@ -14,7 +17,11 @@ const restMs = 120_000;
 export async function judgeRest(stage: FaultStage, subjects: readonly Subject[]): Promise<void> {
   // Clean-ups wait for the drain; somebody must be up to do them.
   if (stage.controllers.every((each) => !each.alive())) await stage.startController("short");
-  await until(() => openOperations(stage.db), [], restMs, 250);
+  const open = async () => {
+    await bringForward(stage.db);
+    return openOperations(stage.db);
+  };
+  await until(open, [], restMs, 250);
   await stage.stopControllers();
   await until(() => stage.relay.open(), 0, 10_000);
   const kept = await Promise.all(subjects.map(({ projectId }) => rowsSay(stage, projectId)));
@@ -30,6 +37,14 @@ export async function judgeRest(stage: FaultStage, subjects: readonly Subject[])
   // sshd takes a moment to notice the end of a connection.
   const here = async () => beside(stage.before, await inventoryOf(stage.machine), subjects);
   await until(here, expected, 20_000);
+}
+
+/** What is left to do on a server that was away waits for minutes. */
+async function bringForward(db: Database): Promise<void> {
+  await db
+    .update(operations)
+    .set({ runAfter: new Date() })
+    .where(and(eq(operations.state, "queued"), gt(operations.runAfter, new Date(Date.now() + 60_000))));
 }
 
 /** What a project has on the server, by the database. */

@@ -13,6 +13,8 @@ base=\${0%.job}
 rm -f -- "$0"
 ${processIdentity}${unitProcesses}
 finish() {
+  # What is asked here must not end by what ended the command: everything in the group gets the signal, newcomers too.
+  trap '' TERM HUP INT
   # A server that shuts down ends the command, or what it needs; that is not how the command ended.
   if [ "$1" != 0 ] && [ "$(systemctl is-system-running 2>/dev/null)" = stopping ]; then set -- 1 down; fi
   umask 077
