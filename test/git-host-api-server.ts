@@ -181,6 +181,7 @@ export async function openGitHostApi() {
       tokens.set(token, new Set(rights));
       return token;
     },
+    grant: (token: string, right: Right) => void tokens.get(token)?.add(right),
     revoke: (token: string) => void tokens.delete(token),
     close: async () => {
       server.closeAllConnections();

@@ -136,7 +136,7 @@ export const limits = {
   /** One commit status, from the host's name to its answer. */
   statusSendMs: 10_000,
   /** Longer than one may take. */
-  statusLeaseMs: 60_000,
+  statusLeaseMs: 30_000,
   /** Statuses that wait are looked for this often, and this many are sent at once. */
   statusSweepMs: 2_000,
   statusesAtOnce: 32,

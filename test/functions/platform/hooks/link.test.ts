@@ -83,7 +83,7 @@ describe("linking where nobody can register the webhook", () => {
     const { id } = await scene.project({
       owner: "Acme",
       repo: "shop",
-     
+
       ...connection,
     });
     const answer = await link(id);
