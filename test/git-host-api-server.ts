@@ -181,7 +181,8 @@ export async function openGitHostApi() {
       tokens.set(token, new Set(rights));
       return token;
     },
-    grant: (token: string, right: Right) => void tokens.get(token)?.add(right),
+    grant: (token: string, right: Right) =>
+      void tokens.set(token, new Set([...(tokens.get(token) ?? []), right])),
     revoke: (token: string) => void tokens.delete(token),
     close: async () => {
       server.closeAllConnections();
@@ -215,14 +216,19 @@ export function signedBy(hook: HostedHook, body: string): { path: string; init: 
   return { path: pathname + search, init: { method: "POST", headers, body } };
 }
 
-/** Requests to api.github.com reach this machine instead; everything else goes where it goes. */
-export function asGitHub(outgoing: Outgoing, host: { url: string }): Outgoing & { sent: string[] } {
+/** Requests to one API (default: GitHub's own) reach this machine instead; everything else goes where it goes. */
+export function asGitHub(
+  outgoing: Outgoing,
+  host: { url: string },
+  api = "https://api.github.com",
+): Outgoing & { sent: string[] } {
   const sent: string[] = [];
   return {
     sent,
     send: (request) => {
       sent.push(request.url);
-      return outgoing.send({ ...request, url: request.url.replace(/^https:\/\/api\.github\.com/, host.url) });
+      const { url } = request;
+      return outgoing.send({ ...request, url: url.startsWith(api) ? host.url + url.slice(api.length) : url });
     },
   };
 }

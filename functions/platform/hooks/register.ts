@@ -10,7 +10,7 @@ import { webhookSecretPlace } from "../../../shared/domain/sealed-place.ts";
 import { type ApiRepository, GitHostApiFailure } from "../../../shared/ports/git-host-api.ts";
 import type { PlatformParts } from "../parts.ts";
 import type { ProjectRow } from "../project-row.ts";
-import { apiAccess } from "./access.ts";
+import { apiAccess, repositoryUrlOf } from "./access.ts";
 import { isOutOfReach, webhookUrl } from "./address.ts";
 import { removeMadeHook } from "./remove.ts";
 
@@ -95,7 +95,7 @@ async function keep(
   return db.transaction(async (tx) => {
     const [now] = await tx.select().from(projects).where(eq(projects.id, asked.id)).for("no key update");
     if (now === undefined || now.hookId !== asked.hookId || now.sealedWebhookSecret === null) return "other";
-    if (JSON.stringify(now.source) !== JSON.stringify(asked.source)) return "other";
+    if ((await repositoryUrlOf(tx, now)) !== hostHook.repositoryUrl) return "other";
     if (now.sealedWebhookSecret !== asked.sealedWebhookSecret) return "changed";
     const { id, repositoryUrl } = now.hostHook ?? {};
     if (id === hostHook.id && repositoryUrl === hostHook.repositoryUrl) return "kept";

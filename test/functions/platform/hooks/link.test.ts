@@ -57,6 +57,32 @@ describe("linking a project whose connection may manage hooks", () => {
     expect(kept.hooks[0]?.config["secret"]).toBe(inTheEnd);
   });
 
+  it("keeps its hook when something else of the project changes at the same moment", async () => {
+    const { id, source, kept } = await unregistered();
+    const { webhookUrl } = await link(id);
+    scene.host.before = async () => {
+      scene.host.before = async () => undefined;
+      const changed = { kind: "git", ...source, branch: "next" };
+      await scene.call("PATCH", `/api/projects/${id}`, { source: changed });
+    };
+    expect(await link(id)).toEqual({ webhookUrl, registered: true });
+    expect(kept.hooks).toHaveLength(1);
+  });
+
+  it("leaves no hook behind when the project is given another repository at the same moment", async () => {
+    const { id, source, kept } = await unregistered();
+    const { kept: next, ...other } = scene.repository();
+    scene.host.before = async ({ method }) => {
+      if (method !== "POST") return;
+      scene.host.before = async () => undefined;
+      await scene.call("PATCH", `/api/projects/${id}`, { source: { kind: "git", ...source, ...other } });
+    };
+    expect(await link(id)).toMatchObject({ registered: false, reason: expect.stringContaining("meanwhile") });
+    expect(kept.hooks).toEqual([]);
+    expect(next.hooks).toHaveLength(1);
+    expect((await scene.call("GET", `/api/projects/${id}`)).data.hookRegistered).toBe(true);
+  });
+
   it("a hook that was made for a link which is gone meanwhile is removed again", async () => {
     const { id, kept } = await unregistered();
     let unlinked = false;
