@@ -228,7 +228,9 @@ const flag = (given: boolean | undefined) => (given ? ("1" as const) : ("0" as c
 const defineLink: Define = (command, context) => {
   const link = command
     .command("link")
-    .description("Make the webhook of a project. Its secret is shown once.")
+    .description(
+      "Make the webhook of a project, at the git host too where its git connection may. Its secret is shown once.",
+    )
     .argument(...named)
     .option("--rotate", "make a new secret; the old one stops working")
     .action((name: string, options: { rotate?: boolean }) =>
@@ -236,13 +238,14 @@ const defineLink: Define = (command, context) => {
     );
   const unlink = command
     .command("unlink")
-    .description("Remove the webhook secret of a project. Pushes signed with it no longer count.")
+    .description("Remove the webhook of a project. Pushes signed with its secret no longer count.")
     .argument(...named)
     .action(async (name: string) => {
       const api = await context.api();
       const { id, slug } = await findProject(api, name);
-      await api.call(unlinkProject, { params: { id } });
-      context.output.result({ id, unlinked: true }, () => `Unlinked ${slug}.`);
+      const { reason } = await api.call(unlinkProject, { params: { id } });
+      const result = { id, unlinked: true, ...(reason === undefined ? {} : { reason }) };
+      context.output.result(result, () => [`Unlinked ${slug}.`, reason ?? ""].join(" ").trimEnd());
     });
   examples(link, "project link shop", "project link shop --rotate --json");
   examples(unlink, "project unlink shop");
@@ -254,10 +257,8 @@ async function linkNamed({ api: connect, output }: Context, name: string, rotate
   const { data } = await api.call(linkProject, { params: { id }, query: { rotate: flag(rotate) } });
   output.result(data, () => {
     const secret = data.webhookSecret === undefined ? "unchanged, and not shown again" : data.webhookSecret;
-    const lines = [`webhook URL  ${data.webhookUrl}`, `secret       ${secret}`];
-    if (!data.registered)
-      lines.push("Add both to the webhooks of the repository, content type application/json, event push.");
-    return lines.join("\n");
+    const state = data.registered ? "yes" : (data.reason ?? "no");
+    return [`webhook URL  ${data.webhookUrl}`, `secret       ${secret}`, `registered   ${state}`].join("\n");
   });
 }
 

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { wallClock } from "../shared/adapters/clocks.ts";
 import { createFileBlobStore } from "../shared/adapters/file-blob-store.ts";
+import { createGitHostApi } from "../shared/adapters/git-host-api-http.ts";
 import { createFrameworkCatalogue } from "../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
 import type { KeyRing } from "../shared/domain/instance-secrets.ts";
@@ -9,6 +10,8 @@ import { limits } from "../shared/domain/limits.ts";
 import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
 import { createDeploymentKind } from "./deploy/deployment-kind.ts";
 import { createDeploy } from "./deploy/routes.ts";
+import { forgetOldStatuses } from "./deploy/statuses/outbox.ts";
+import { sendDueStatuses } from "./deploy/statuses/send.ts";
 import { sweepUploads } from "./deploy/uploads/sweep.ts";
 import type { AssembledPart, PartContext } from "./part-context.ts";
 
@@ -18,16 +21,25 @@ export interface DeployPartOptions {
 
 export function assembleDeploy(context: PartContext, { rings }: DeployPartOptions): AssembledPart {
   const { configuration, ...shared } = context;
-  const { baseDomain, acmeDirectory, dataFolder, mode } = configuration;
+  const { baseUrl, baseDomain, acmeDirectory, dataFolder, mode } = configuration;
   const { server, env, git, registry } = rings;
   const uploads = createFileBlobStore(join(dataFolder, "uploads"));
   const sealer = createSealer({ server, env, git, registry });
   const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, sealer, uploads };
+  const gitHostApi = createGitHostApi(context.outside.operated);
   const kind = createDeploymentKind({ ...common, frameworks: createFrameworkCatalogue() });
   return {
     app: createDeploy({ ...common, kind, mode }),
     kinds: [kind, createCleanUpKind(common)],
     sweeps: [
+      {
+        everyMs: limits.statusSweepMs,
+        run: () => sendDueStatuses({ ...common, gitHostApi, baseUrl }),
+      },
+      {
+        everyMs: limits.expiredSweepMs,
+        run: () => forgetOldStatuses(context.db, wallClock.nowMs()),
+      },
       {
         everyMs: limits.uploadSweepMs,
         run: () => sweepUploads({ db: context.db, clock: wallClock, uploads }),

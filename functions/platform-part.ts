@@ -1,6 +1,7 @@
 /** The platform module with all that it needs: organizations, servers, projects, and the bootstraps of servers. */
 import { createHmac } from "node:crypto";
 import { wallClock } from "../shared/adapters/clocks.ts";
+import { createGitHostApi } from "../shared/adapters/git-host-api-http.ts";
 import { createGitHost } from "../shared/adapters/git-host-http.ts";
 import { forgetOldWindows } from "../shared/adapters/postgres-limiter.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
@@ -26,7 +27,8 @@ export function assemblePlatform(context: PartContext, options: PlatformPartOpti
   const { configuration, ...shared } = context;
   const { baseUrl, baseDomain, acmeDirectory } = configuration;
   const { server, env, webhook, git, registry } = options.rings;
-  const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory };
+  const gitHostApi = createGitHostApi(context.outside.operated);
+  const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, gitHostApi };
   const worker = { ...common, sealer: createSealer({ server, env, git, registry }) };
   return {
     app: createPlatform({

@@ -33,7 +33,8 @@ export function projectText(one: Project, nowMs: number): string {
     ["clone URL", source?.cloneUrl],
     ["branch", source === null ? null : (source.branch ?? "default branch")],
     ["deploys on push", source === null ? null : one.autoDeploy ? "yes" : "no"],
-    ["webhook", source === null ? null : one.linked ? "linked" : "not linked"],
+    ["webhook", source === null ? null : webhookText(one)],
+    ["commit statuses", one.commitStatusProblem],
     ["root", one.rootDirectory],
     ["build strategy", one.buildStrategy],
     ["install", build.installCommand],
@@ -53,6 +54,11 @@ export function projectText(one: Project, nowMs: number): string {
     ["address", one.urls.join(" ")],
     ["created", ago(one.createdAt, nowMs)],
   ]);
+}
+
+function webhookText({ linked, hookRegistered }: Project): string {
+  if (hookRegistered) return "linked, registered at the git host";
+  return linked ? "linked, to be added by hand" : "not linked";
 }
 
 function repositoryOf({ source }: Project): string | null {

@@ -8,6 +8,7 @@ import {
   deploymentStates,
   finalDeploymentStates,
 } from "./states.ts";
+import { noteEnd } from "./statuses/note.ts";
 import { deploymentKindName } from "./store.ts";
 import { tell } from "./story.ts";
 import type { StoryParts } from "./story-parts.ts";
@@ -24,7 +25,10 @@ export function createDeploymentKind(parts: StoryParts): DeploymentKind {
     mechanism: { failed: "fail", cancelled: "cancel", superseded: "supersede" },
     run: (context) => tell(parts, context),
     explain,
-    onEnd: announce,
+    onEnd: async (tx, ended) => {
+      await announce(tx, ended);
+      await noteEnd(tx, ended);
+    },
     undo: (context) => undo(parts, context),
   };
 }

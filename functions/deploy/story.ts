@@ -14,6 +14,7 @@ import { produceImage } from "./pipeline/produce-image.ts";
 import { addressesOf, putLive } from "./pipeline/put-live.ts";
 import { startContainer } from "./pipeline/start-container.ts";
 import { takeSnapshot } from "./snapshot.ts";
+import { noteUnderWay } from "./statuses/note.ts";
 import { deploymentRow } from "./store.ts";
 import { type DeploymentContext, openStory, type Story, type StoryParts } from "./story-parts.ts";
 
@@ -53,12 +54,14 @@ async function begin(parts: StoryParts, context: DeploymentContext): Promise<voi
   await context.transition(
     "start",
     async (tx) => {
-      if (snapshot === null) return;
-      const { config, sealedEnv } = snapshot;
-      await tx
-        .update(deployments)
-        .set({ config: { ...config }, sealedEnv })
-        .where(eq(deployments.id, context.id));
+      if (snapshot !== null) {
+        const { config, sealedEnv } = snapshot;
+        await tx
+          .update(deployments)
+          .set({ config: { ...config }, sealedEnv })
+          .where(eq(deployments.id, context.id));
+      }
+      await noteUnderWay(tx, context.id);
     },
     {
       events: [{ type: "phase", data: { phase: "queue", state: "done", ms: queueMs } }],

@@ -1,4 +1,4 @@
-/** Creates a project; nothing is deployed yet. Its slug is unique on the instance, since it becomes a host name. */
+/** Creates a project; nothing is deployed yet, but its webhook is registered where that goes. Its slug is unique on the instance, since it becomes a host name. */
 import { randomInt } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
@@ -16,6 +16,7 @@ import type {
 } from "../../shared/domain/project.ts";
 import { invalid, notFound, Refusal } from "../../shared/domain/refusal.ts";
 import { useConnection } from "./git-connections/use.ts";
+import { registerWithSource } from "./hooks/follow-source.ts";
 import { lockHostnames, type NameSpace, slugIsFree } from "./hostnames.ts";
 import type { PlatformParts } from "./parts.ts";
 import { showProject } from "./project-row.ts";
@@ -46,7 +47,7 @@ export async function createProject(parts: PlatformParts, principal: Principal, 
   refuseNarrowed(principal, "add a project", ["projectIds"]);
   const { slug: wantedSlug, serverId, source, ...settings } = wanted;
   requireVolumesOfApp(wanted.kind, wanted.volumes);
-  return parts.db.transaction(async (tx) => {
+  const made = await parts.db.transaction(async (tx) => {
     await load(tx, principal, "server", serverId);
     await keepServer(tx, serverId);
     await useConnection(tx, principal, source);
@@ -65,8 +66,10 @@ export async function createProject(parts: PlatformParts, principal: Principal, 
       .returning();
     if (row === undefined) throw new Error("The insert returned no row");
     await writeAudit(tx, principal, { action: "project.created", resource: { kind: "project", id: row.id } });
-    return showProject(tx, row, parts.baseDomain);
+    return row;
   });
+  const row = await registerWithSource(parts, principal, made);
+  return showProject(parts.db, row, parts.baseDomain);
 }
 
 /** The columns that stand for a source; `repository` is how a push finds its projects. */

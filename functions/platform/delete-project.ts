@@ -9,6 +9,7 @@ import { limits } from "../../shared/domain/limits.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { invalid, Refusal } from "../../shared/domain/refusal.ts";
 import type { Feed } from "../../shared/operations/follow.ts";
+import { removeHostHook } from "./hooks/remove.ts";
 import type { PlatformParts } from "./parts.ts";
 import { releaseProject } from "./removal/release.ts";
 import { startRemoval } from "./removal/start.ts";
@@ -34,15 +35,17 @@ export async function deleteProject(
     await releaseProject(parts, principal, id);
     return true;
   }
-  const operationId = await parts.db.transaction(async (tx) => {
+  const { operationId, wiped } = await parts.db.transaction(async (tx) => {
     // Nothing of it was ever on the server.
     if ((await tx.$count(deployments, eq(deployments.projectId, id))) === 0) {
       const project = await lockIdle(tx, id);
       await wipe(tx, { project, released: false, by: principal, baseDomain: parts.baseDomain });
-      return null;
+      return { operationId: null, wiped: project };
     }
-    return startRemoval(tx, id, { volumes: how.volumes, by: principal });
+    const order = { volumes: how.volumes, by: principal };
+    return { operationId: await startRemoval(tx, id, order), wiped: null };
   });
+  if (wiped !== null) await removeHostHook(parts, principal, wiped);
   return operationId === null || (await outcome(parts, operationId, signal));
 }
 

@@ -3,6 +3,7 @@ import type { Sealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
 import type { GitHost } from "../../shared/ports/git-host.ts";
+import type { GitHostApi } from "../../shared/ports/git-host-api.ts";
 import type { Limiter } from "../../shared/ports/limiter.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import type { Shell } from "../../shared/ports/shell.ts";
@@ -14,6 +15,7 @@ export interface PlatformParts {
   sealer: Sealer;
   shell: Shell;
   gitHost: GitHost;
+  gitHostApi: GitHostApi;
   log: Log;
   clock: Clock;
   /** Counts tries of passwords and one-time links by account. */

@@ -7,7 +7,7 @@ import type { ModuleApp } from "../../shared/http/module-app.ts";
 import { createProject } from "./create-project.ts";
 import { type DeleteParts, deleteProject } from "./delete-project.ts";
 import { attachDomain, detachDomain, listDomains } from "./domains.ts";
-import { linkProject, unlinkProject } from "./link-project.ts";
+import { linkProject, unlinkProject } from "./hooks/link.ts";
 import { listProjects } from "./list-projects.ts";
 import { changeEnv, readEnv } from "./project-env.ts";
 import { showProject } from "./project-row.ts";
@@ -55,8 +55,8 @@ export function addProjectRoutes(app: ModuleApp, parts: DeleteParts): void {
     );
   });
   app.openapi(contract.unlinkProject, async (c) => {
-    await unlinkProject(parts, c.get("principal"), c.req.valid("param").id);
-    return c.json(success, 200);
+    const left = await unlinkProject(parts, c.get("principal"), c.req.valid("param").id);
+    return c.json({ ...success, ...left }, 200);
   });
 
   app.openapi(domains.listDomains, async (c) => {

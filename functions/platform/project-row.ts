@@ -60,6 +60,8 @@ function show(row: ProjectRow, urls: string[]) {
     volumes: row.volumes,
     rollbackWindow: row.rollbackWindow,
     linked: row.sealedWebhookSecret !== null,
+    hookRegistered: row.hostHook !== null,
+    commitStatusProblem: row.statusProblem,
     activeDeploymentId: row.activeDeploymentId,
     deleting: row.deletingAt !== null,
     urls,

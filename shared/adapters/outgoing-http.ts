@@ -15,7 +15,7 @@ import {
 import type { TargetGuard } from "./target-guard.ts";
 
 /** Of an answer: what a person wants to see of it. */
-const answerBytes = 16_384;
+const shownBytes = 16_384;
 
 export function createOutgoing(guard: TargetGuard): Outgoing {
   return {
@@ -66,7 +66,7 @@ async function firstThatAnswers(
 function ask(
   url: URL,
   address: string,
-  { method, headers, body, signal }: OutgoingRequest & { signal: AbortSignal },
+  { method, headers, body, signal, answerBytes = shownBytes }: OutgoingRequest & { signal: AbortSignal },
   attempt: { connected: boolean },
 ): Promise<OutgoingAnswer> {
   return new Promise((resolve, reject) => {
@@ -88,7 +88,7 @@ function ask(
     sent.once("response", (response) => {
       // From here on there is an answer; what breaks later only makes it shorter.
       sent.off("error", reject).on("error", () => response.destroy());
-      readSome(response).then((text) => resolve(answered(response, text)), reject);
+      readSome(response, answerBytes).then((text) => resolve(answered(response, text)), reject);
     });
     sent.end(body);
   });
@@ -102,18 +102,18 @@ function answered(response: IncomingMessage, text: string): OutgoingAnswer {
 }
 
 /** Up to the bound. Once there is a status, an answer that stalls or breaks is an answer all the same. */
-function readSome(response: IncomingMessage): Promise<string> {
+function readSome(response: IncomingMessage, mostBytes: number): Promise<string> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     const finish = () => {
       response.destroy();
-      resolve(new TextDecoder().decode(Buffer.concat(chunks).subarray(0, answerBytes)));
+      resolve(new TextDecoder().decode(Buffer.concat(chunks).subarray(0, mostBytes)));
     };
     response.on("data", (chunk: Buffer) => {
       chunks.push(chunk);
       bytes += chunk.length;
-      if (bytes >= answerBytes) finish();
+      if (bytes >= mostBytes) finish();
     });
     response.once("end", finish);
     response.once("close", finish);

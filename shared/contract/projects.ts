@@ -120,6 +120,13 @@ export const project = z
     volumes: z.array(z.string()),
     rollbackWindow: z.number(),
     linked: z.boolean().openapi({ description: "Whether it has a webhook secret of its own" }),
+    hookRegistered: z.boolean().openapi({
+      description: "Whether the platform itself has made the webhook at the git host, by the git connection",
+    }),
+    commitStatusProblem: z.string().nullable().openapi({
+      description:
+        "Why the git host takes no commit statuses of its deployments; null where it does, or none is sent",
+    }),
     activeDeploymentId: id.nullable(),
     deleting: z.boolean().openapi({ description: "Its removal from the server is under way" }),
     urls: z.array(z.string()),
@@ -135,6 +142,8 @@ export const createProject = route(
     method: "post",
     path: "/api/projects",
     summary: "Create a project; nothing is deployed yet",
+    description:
+      "Where its source names a git connection with a token, the webhook is registered at the git host at once; `hookRegistered` says whether that went, and `POST /api/projects/{id}/link` why not.",
     request: {
       body: body(
         z.strictObject({
@@ -181,6 +190,8 @@ export const updateProject = route(
     method: "patch",
     path: "/api/projects/{id}",
     summary: "Change a project; takes effect with the next deployment",
+    description:
+      "With a source of another repository, a webhook that the platform has registered is removed at the git host, and one registered at the new place.",
     request: {
       params: idParameter,
       body: body(z.strictObject({ name: name.optional(), source: projectSource.optional(), ...settings })),
@@ -213,7 +224,8 @@ export const linkProject = route(
     method: "post",
     path: "/api/projects/{id}/link",
     summary: "Make the project's webhook; its secret is in the answer that made it only",
-    description: "Again: the same hook, no secret. `rotate=1`: a new secret.",
+    description:
+      "Registers it at the git host through the project's git connection (kind token), or brings the one that is there up to date. Where that does not go, `registered` is false, `reason` says what to do, and the webhook can be added by hand. Again: the same hook, no secret. `rotate=1`: a new secret, here and at the git host.",
     request: { params: idParameter, query: z.object({ rotate: z.enum(["0", "1"]).default("0") }) },
     responses: {
       200: json(
@@ -236,8 +248,10 @@ export const unlinkProject = route(
   {
     method: "delete",
     path: "/api/projects/{id}/link",
-    summary: "Remove the project's webhook secret; deliveries signed with it no longer count",
+    summary: "Remove the project's webhook and its secret; deliveries signed with it no longer count",
+    description:
+      "A webhook that the platform has registered is removed at the git host as well; `reason` says why one is still there.",
     request: { params: idParameter },
-    responses: { 200: json("Removed", deleted) },
+    responses: { 200: json("Removed", deleted.extend({ reason: z.string().optional() })) },
   },
 );

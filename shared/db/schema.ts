@@ -19,7 +19,7 @@ import {
   uniqueIndex,
 } from "drizzle-orm/pg-core";
 import type { DeploymentTrigger, OperationError } from "../domain/deployment.ts";
-import type { GitConnectionKind } from "../domain/git-connection.ts";
+import type { CommitState, GitConnectionKind, HostHook } from "../domain/git-connection.ts";
 import type { Permission, Role } from "../domain/permission.ts";
 import type {
   AskedSettings,
@@ -278,6 +278,10 @@ export const projects = pgTable(
     /** Opaque hint in the registered webhook URL: picks the secret first, never an authority. */
     hookId: text().unique(),
     sealedWebhookSecret: text(),
+    /** The webhook that we have made at the git host; null: none, or a person has added it. */
+    hostHook: jsonb().$type<HostHook | null>(),
+    /** Why the git host takes no commit statuses, since when it last said so; null: it does, or was never asked. */
+    statusProblem: text(),
     activeDeploymentId: text(),
     createdAt: createdAt(),
     /** Its removal from the server is under way: it is served and deployed no more, but still there. */
@@ -484,6 +488,38 @@ export const deployments = pgTable(
     index("deployments_project").on(table.projectId, table.id),
     index("deployments_upload").on(table.uploadDigest).where(sql`upload_digest is not null`),
     uniqueIndex("deployments_host_port").on(table.serverId, table.hostPort).where(sql`host_port is not null`),
+  ],
+);
+
+/**
+ * What the git host is to show beside a commit: the outbox of commit statuses. One row a project and commit, since that is
+ * what the host shows one of; a newer word replaces one that waits. Times are written by the sender's clock.
+ */
+export const commitStatuses = pgTable(
+  "commit_statuses",
+  {
+    projectId: text().notNull(),
+    commitSha: text().notNull(),
+    organizationId: text().notNull(),
+    deploymentId: text().notNull(),
+    state: text().$type<CommitState>().notNull(),
+    description: text().notNull(),
+    /** Bumped by every new word. */
+    revision: integer().notNull().default(1),
+    /** Whether this revision has yet to be sent. */
+    open: boolean().notNull().default(true),
+    attempts: integer().notNull().default(0),
+    /** Of this revision. */
+    firstTriedAt: at(),
+    notBefore: at(),
+    leaseToken: bigint({ mode: "number" }),
+    leaseUntil: at(),
+    /** When the host was last given something to show. */
+    updatedAt: createdAt(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.projectId, table.commitSha] }),
+    index("commit_statuses_open").on(table.notBefore).where(sql`open`),
   ],
 );
 

@@ -130,6 +130,22 @@ export const limits = {
   drainMs: 10_000,
   /** How long a request to delete a project waits for the server, before it says that this goes on. */
   removalWaitMs: 30_000,
+  /** All requests that register a webhook at a git host, while somebody waits for the answer. */
+  hookRegisterMs: 10_000,
+  hookRemoveMs: 5_000,
+  /** One commit status, from the host's name to its answer. */
+  statusSendMs: 10_000,
+  /** Longer than one may take. */
+  statusLeaseMs: 30_000,
+  /** Statuses that wait are looked for this often, and this many are sent at once. */
+  statusSweepMs: 2_000,
+  statusesAtOnce: 32,
+  /** A git host that is away is asked again after 5 s, doubling up to 15 minutes; after 6 h nobody waits for it. */
+  statusRetryMs: 5_000,
+  statusRetryMostMs: 15 * 60_000,
+  statusGiveUpMs: 6 * 3_600_000,
+  /** A commit that is older gets a row of its own again when it is deployed again. */
+  statusesKeptMs: 30 * 86_400_000,
   rollbackWindow: 5,
   rollbackWindowMost: 50,
   /** "300 MB" of an uploaded archive, meant as MiB like the bodies of deliveries. */

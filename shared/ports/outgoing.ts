@@ -9,13 +9,15 @@ export interface Outgoing {
 }
 
 export interface OutgoingRequest {
-  method: "GET" | "POST";
+  method: "GET" | "POST" | "PATCH" | "DELETE";
   /** http or https. */
   url: string;
   headers: Record<string, string>;
   body?: string;
   /** For all of it: name, connection, answer. */
   deadlineMs: number;
+  /** How much of the answer is read; default: what a person wants to see of it. */
+  answerBytes?: number;
 }
 
 export interface OutgoingAnswer {

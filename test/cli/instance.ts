@@ -9,6 +9,7 @@ import { createPlatform } from "../../functions/platform/routes.ts";
 import { createSetUpCode } from "../../functions/platform/set-up-code.ts";
 import { wallClock } from "../../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
+import { createGitHostApi } from "../../shared/adapters/git-host-api-http.ts";
 import { createGitHost } from "../../shared/adapters/git-host-http.ts";
 import { createMetrics } from "../../shared/adapters/prometheus-metrics.ts";
 import { createSsh2Shell } from "../../shared/adapters/ssh2-shell.ts";
@@ -47,6 +48,7 @@ export async function openInstance() {
       registry: [...ring],
     }),
     gitHost: createGitHost(testOutgoing()),
+    gitHostApi: createGitHostApi(testOutgoing()),
     baseUrl: "http://slipway.test",
     limiter: createMemoryLimiter(),
     setUpCode: createSetUpCode(() => undefined),

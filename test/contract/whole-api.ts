@@ -31,6 +31,7 @@ import { credentialPlace, serviceEnvironmentPlace } from "../../shared/domain/se
 import { refuseUnsigned } from "../../shared/http/identity-header.ts";
 import { createFeed } from "../../shared/operations/follow.ts";
 import { type GitHost, GitHostFailure } from "../../shared/ports/git-host.ts";
+import { type GitHostApi, GitHostApiFailure } from "../../shared/ports/git-host-api.ts";
 import { type Shell, ShellFailure } from "../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization } from "../database.ts";
 import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
@@ -86,6 +87,7 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
         setUpCode,
         exposeMetrics: metrics.expose,
         gitHost: silentGitHost,
+        gitHostApi: silentGitHostApi,
       }),
       notify: notifications.app,
       deploy: createDeploy({ ...module, kind, uploads, mode: "self-hosted" }),
@@ -238,6 +240,11 @@ const silentGitHost: GitHost = {
     throw new GitHostFailure("The git host could not be reached.");
   },
 };
+
+const noHostApi = async () => {
+  throw new GitHostApiFailure("away", "The git host could not be reached.");
+};
+const silentGitHostApi: GitHostApi = { putHook: noHostApi, removeHook: noHostApi, setStatus: noHostApi };
 
 /** No server is there: the contract has nothing to say about one, and the lab's tests have. */
 function unreachable(): Shell {

@@ -6,6 +6,7 @@ import { deployments } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { DeployFailure } from "../failure.ts";
 import { cloneUrlOf } from "../git-access.ts";
+import { noteUnderWay } from "../statuses/note.ts";
 import { lastLines } from "../store.ts";
 import type { Story } from "../story-parts.ts";
 import { buildArguments, buildInput, buildScript, explainBuild, readBuiltImage } from "./build.ts";
@@ -86,6 +87,7 @@ async function noteCommit(
   if (deployment.commitSha === commitSha && deployment.commitMessage !== null) return;
   await context.write(async (tx) => {
     await tx.update(deployments).set({ commitSha, commitMessage }).where(eq(deployments.id, context.id));
+    await noteUnderWay(tx, context.id);
   });
 }
 

@@ -8,21 +8,21 @@ import { deployments, domains, releasedRoutes } from "../../../shared/db/schema.
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import { defaultHostname } from "../../../shared/proxy/address.ts";
+import { removeHostHook } from "../hooks/remove.ts";
 import type { PlatformParts } from "../parts.ts";
 import type { ProjectRow } from "../project-row.ts";
 import { lockIdle, wipe } from "./wipe.ts";
 
-export async function releaseProject(
-  { db, baseDomain }: PlatformParts,
-  principal: Principal,
-  id: string,
-): Promise<void> {
-  await db.transaction(async (tx) => {
+export async function releaseProject(parts: PlatformParts, principal: Principal, id: string): Promise<void> {
+  const { db, baseDomain } = parts;
+  const released = await db.transaction(async (tx) => {
     const project = await lockIdle(tx, id);
     if (project.deletingAt !== null) throw beingDeleted();
     await keepServed(tx, project, baseDomain);
     await wipe(tx, { project, released: true, by: principal, baseDomain });
+    return project;
   });
+  await removeHostHook(parts, principal, released);
 }
 
 export function beingDeleted(): Refusal {

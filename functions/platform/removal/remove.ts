@@ -1,18 +1,21 @@
 /**
  * The story of a removal: fence out every owner there was, take the route off, so that no visitor meets a stopped app,
- * remove what is labelled, then wipe the rows in the transaction that ends the operation. Each step can be done again,
+ * remove what is labelled, take its webhook off the git host, then wipe the rows in the transaction that ends the operation. Each step can be done again,
  * so whoever takes it up begins at the beginning. While the server cannot be reached nothing is forgotten: `putBack`.
  */
 import { and, asc, eq, isNull } from "drizzle-orm";
+import type { Sealer } from "../../../shared/crypto/seal.ts";
 import { deployments, projects, servers } from "../../../shared/db/schema.ts";
 import { serverTarget } from "../../../shared/db/server-target.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import type { OperationContext } from "../../../shared/operations/definition.ts";
 import type { Clock } from "../../../shared/ports/clock.ts";
+import type { GitHostApi } from "../../../shared/ports/git-host-api.ts";
 import type { Log } from "../../../shared/ports/log.ts";
 import { ShellFailure, type ShellTarget } from "../../../shared/ports/shell.ts";
 import { applyProxy, type ProxyParts } from "../../../shared/proxy/apply.ts";
 import { claimFence, fencedStep } from "../../../shared/shell/fence.ts";
+import { removeHostHook } from "../hooks/remove.ts";
 import type { ProjectRow } from "../project-row.ts";
 import { removeScript } from "./remove-script.ts";
 import type { RemovalOrder } from "./start.ts";
@@ -20,6 +23,9 @@ import { projectOfRemoval, type RemovalEvent, type RemovalState } from "./states
 import { wipe } from "./wipe.ts";
 
 export interface RemovalParts extends ProxyParts {
+  /** Holds the rings `server` and `git`. */
+  sealer: Sealer;
+  gitHostApi: GitHostApi;
   clock: Clock;
   log: Log;
 }
@@ -35,6 +41,7 @@ export async function remove(parts: RemovalParts, context: RemovalContext): Prom
   const target = await targetOf(parts, project);
   if (target !== null) await removeFromServer(parts, context, project, target);
   const { by } = context.progress as unknown as RemovalOrder;
+  await removeHostHook(parts, by, project);
   await context.transition("finish", (tx) =>
     wipe(tx, { project, released: false, by, baseDomain: parts.baseDomain }),
   );

@@ -17,6 +17,7 @@ import {
 } from "../../../shared/db/schema.ts";
 import { notFound, Refusal } from "../../../shared/domain/refusal.ts";
 import { defaultHostname } from "../../../shared/proxy/address.ts";
+import { noHook } from "../hooks/link.ts";
 import type { ProjectRow } from "../project-row.ts";
 
 export interface Wiping {
@@ -39,8 +40,7 @@ export async function wipe(tx: Transaction, { project, released, by, baseDomain 
   await tx
     .update(projects)
     .set({
-      hookId: null,
-      sealedWebhookSecret: null,
+      ...noHook,
       deletingAt: null,
       deletedAt: sql`now()`,
       ...(released ? {} : { activeDeploymentId: null }),

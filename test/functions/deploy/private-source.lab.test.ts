@@ -2,16 +2,23 @@
 import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { sendDueStatuses } from "../../../functions/deploy/statuses/send.ts";
+import { wallClock } from "../../../shared/adapters/clocks.ts";
+import { createGitHostApi } from "../../../shared/adapters/git-host-api-http.ts";
 import { generateSshKey } from "../../../shared/adapters/ssh-key.ts";
 import { gitConnections, projects } from "../../../shared/db/schema.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { gitSecretPlace } from "../../../shared/domain/sealed-place.ts";
+import { asGitHub, openGitHostApi } from "../../git-host-api-server.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
+import { testOutgoing } from "../../outgoing.ts";
+import { silentLog } from "../../silent-log.ts";
 import { type LabWorld, openLabWorld } from "./lab-world.ts";
 import { filesWith, watchFor } from "./secret-witness.ts";
 
 describeWithLab("a project of a private repository", (lab) => {
   let world: LabWorld;
+  let head: string;
   const repo = `shop-${randomBytes(4).toString("hex")}`;
   const baseUrl = new URL(lab.git.url("x", "y")).origin;
   beforeAll(async () => {
@@ -19,7 +26,7 @@ describeWithLab("a project of a private repository", (lab) => {
     await lab.git.createRepository("private", repo);
     // Large enough for the fetch to be looked at while it runs.
     const files = { "index.html": "private page", "large.bin": randomBytes(30_000_000) };
-    await lab.git.commit("private", repo, { files });
+    head = await lab.git.commit("private", repo, { files });
   });
   afterAll(() => world.close());
 
@@ -105,6 +112,33 @@ describeWithLab("a project of a private repository", (lab) => {
     const logs = await world.organization.call("GET", `/api/deployments/${done.id}/logs?limit=200`);
     expect(JSON.stringify(logs.body)).toContain("Fetching");
     expect(JSON.stringify(logs.body)).not.toContain(token);
+  });
+
+  it("shows at its commit how the deployment goes", async () => {
+    const host = await openGitHostApi();
+    try {
+      const made = await project(await connection(lab.git.token));
+      const { db, sealer } = world.platform;
+      const kept = host.repository(`private/${repo}`, [head]);
+      // The lab's git server has no API; a host that has one stands in for it.
+      const gitHostApi = createGitHostApi(asGitHub(testOutgoing(), host, `${baseUrl}/api/v3`));
+      const parts = { db, sealer, gitHostApi, clock: wallClock, log: silentLog, baseUrl: "http://here.test" };
+      host.grant(lab.git.token, "statuses");
+      const { id } = await made.start();
+      await expect
+        .poll(() => sendDueStatuses(parts).then(() => kept.statuses.length), { timeout: 60_000 })
+        .toBe(1);
+      expect(await made.settled(id)).toMatchObject({ status: "ready" });
+      await sendDueStatuses(parts);
+      const context = expect.stringMatching(/^slipway\/p-[0-9a-f]{10}$/);
+      const targetUrl = `http://here.test/api/deployments/${id}`;
+      expect(kept.statuses).toMatchObject([
+        { sha: head, state: "pending", context, target_url: targetUrl },
+        { sha: head, state: "success", context, target_url: targetUrl },
+      ]);
+    } finally {
+      await host.close();
+    }
   });
 
   it("deploys with a deploy key from a host with the confirmed key, and from no other", async () => {

@@ -5,6 +5,7 @@ import { createRemovalKind } from "../../../functions/platform/removal/kind.ts";
 import { createPlatform } from "../../../functions/platform/routes.ts";
 import { createSetUpCode } from "../../../functions/platform/set-up-code.ts";
 import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
+import { createGitHostApi } from "../../../shared/adapters/git-host-api-http.ts";
 import { createGitHost } from "../../../shared/adapters/git-host-http.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import { refuseUnsigned } from "../../../shared/http/identity-header.ts";
@@ -19,7 +20,8 @@ export async function openPlatformBeside(
 ): Promise<{ call: Caller; close: () => Promise<void> }> {
   const { db, sealer, feed, database } = world.platform;
   const shell = createSsh2Shell();
-  const parts = { db, shell, sealer, baseDomain: "localhost", log: silentLog, clock: wallClock };
+  const gitHostApi = createGitHostApi(testOutgoing());
+  const parts = { db, shell, gitHostApi, sealer, baseDomain: "localhost", log: silentLog, clock: wallClock };
   const app = createPlatform({
     ...parts,
     gitHost: createGitHost(testOutgoing()),

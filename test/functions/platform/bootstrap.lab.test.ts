@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { createBootstrapKind } from "../../../functions/platform/bootstrap/kind.ts";
 import { createRemovalKind } from "../../../functions/platform/removal/kind.ts";
 import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
+import { createGitHostApi } from "../../../shared/adapters/git-host-api-http.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import { projects, servers } from "../../../shared/db/schema.ts";
 import { createRunner, type Runner } from "../../../shared/operations/runner.ts";
@@ -14,6 +15,7 @@ import { sendConfiguration } from "../../../shared/proxy/send-configuration.ts";
 import { switchRoute } from "../../../shared/proxy/switch-route.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import type { LabServer } from "../../lab/server.ts";
+import { testOutgoing } from "../../outgoing.ts";
 import { silentLog } from "../../silent-log.ts";
 import {
   addDeployment,
@@ -54,8 +56,10 @@ describeWithLab("bootstrapping a bare server", ({ startServer }) => {
   });
 
   const newRunner = () => {
-    const parts = { ...platform.proxy, clock: wallClock, log: silentLog };
-    const kinds = [createBootstrapKind(parts), createRemovalKind(parts)];
+    const { sealer } = platform;
+    const parts = { ...platform.proxy, sealer, clock: wallClock, log: silentLog };
+    const gitHostApi = createGitHostApi(testOutgoing());
+    const kinds = [createBootstrapKind(parts), createRemovalKind({ ...parts, gitHostApi })];
     const { db, listener } = platform;
     const limits = { owner: "test", concurrency: 2, clock: monotonicClock, log: silentLog };
     const made = createRunner({ db, listener, kinds, ...limits });

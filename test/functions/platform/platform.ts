@@ -9,6 +9,7 @@ import { createRemovalKind } from "../../../functions/platform/removal/kind.ts";
 import { createPlatform } from "../../../functions/platform/routes.ts";
 import { createSetUpCode } from "../../../functions/platform/set-up-code.ts";
 import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
+import { createGitHostApi } from "../../../shared/adapters/git-host-api-http.ts";
 import { createGitHost } from "../../../shared/adapters/git-host-http.ts";
 import { createSealer, type Sealer } from "../../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../../shared/crypto/token.ts";
@@ -22,6 +23,7 @@ import type { ModuleApp } from "../../../shared/http/module-app.ts";
 import { createFeed } from "../../../shared/operations/follow.ts";
 import { createRunner, type Runner } from "../../../shared/operations/runner.ts";
 import type { GitHost } from "../../../shared/ports/git-host.ts";
+import type { Outgoing } from "../../../shared/ports/outgoing.ts";
 import type { Shell, ShellCommand, ShellResult, ShellTarget } from "../../../shared/ports/shell.ts";
 import type { ProxyParts } from "../../../shared/proxy/apply.ts";
 import { openTestDatabase, seedOrganization } from "../../database.ts";
@@ -68,7 +70,7 @@ export interface TestPlatform {
 
 /** `shell`: a real one, for the lab. */
 export async function openTestPlatform(
-  options: { shell?: Shell; gitHost?: GitHost } = {},
+  options: { shell?: Shell; gitHost?: GitHost; outgoing?: Outgoing } = {},
 ): Promise<TestPlatform> {
   const { db, listener, close } = await openTestDatabase();
   const shell = scriptedShell();
@@ -82,10 +84,12 @@ export async function openTestPlatform(
     registry: ring(),
   });
   const feed = createFeed({ db, listener, clock: wallClock, log: silentLog });
+  const gitHostApi = createGitHostApi(options.outgoing ?? testOutgoing());
   const app = createPlatform({
     ...proxy,
     sealer,
     gitHost: options.gitHost ?? createGitHost(testOutgoing()),
+    gitHostApi,
     log: silentLog,
     clock: wallClock,
     baseUrl: "https://slipway.example.com",
@@ -106,7 +110,7 @@ export async function openTestPlatform(
     listener,
     organization: () => makeOrganization(db, app),
     startRunner: () => {
-      const kinds = [createRemovalKind({ ...proxy, sealer, clock: wallClock, log: silentLog })];
+      const kinds = [createRemovalKind({ ...proxy, sealer, gitHostApi, clock: wallClock, log: silentLog })];
       const work = { db, listener, kinds, owner: "test", concurrency: 4 };
       const runner = createRunner({ ...work, clock: monotonicClock, log: silentLog });
       runners.push(runner);
