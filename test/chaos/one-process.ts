@@ -5,6 +5,7 @@ import { findSocketDirectory, socketUrl } from "../../shared/adapters/embedded-p
 import { loadInstanceSecrets } from "../../shared/adapters/instance-secrets.ts";
 import { openDatabase } from "../../shared/adapters/postgres.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
+import { openSshPeer } from "../cli/ssh-peer.ts";
 import {
   makeDataFolder,
   type PlatformProcess,
@@ -41,7 +42,8 @@ export async function openOneProcess({ repositories: count }: { repositories: nu
   };
   const { db, close } = await openDb();
   const { classes } = await loadInstanceSecrets({ path: dataFolder, release: () => undefined });
-  const repositories = await seedRepositories(db, createSealer(classes), { count, instanceSecret });
+  const server = await openSshPeer();
+  const repositories = await seedRepositories(db, createSealer(classes), { count, instanceSecret, server });
   await close();
   return {
     url: () => platform.url,
@@ -60,6 +62,7 @@ export async function openOneProcess({ repositories: count }: { repositories: nu
     output: () => platform.output(),
     close: async () => {
       await platform.stop();
+      await server.close();
       await removeDataFolder(dataFolder);
     },
   };

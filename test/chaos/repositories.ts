@@ -1,7 +1,7 @@
 /**
  * Whom pushes concern: repositories with a project that has a hook secret of its own, and repositories that two
- * organizations share and the secret of the instance speaks for. All on a server that refuses connections: deployments
- * come to an end at once and touch nothing.
+ * organizations share and the secret of the instance speaks for. All on a server that lets nobody in: deployments come to
+ * an end at once and touch nothing.
  */
 import { randomBytes } from "node:crypto";
 import type { Sealer } from "../../shared/crypto/seal.ts";
@@ -19,12 +19,19 @@ export interface Repository {
   projects: { id: string; organizationId: string }[];
 }
 
+export interface SeededRepositories {
+  count: number;
+  instanceSecret: string;
+  /** On this machine. */
+  server: { port: number; hostKey: string };
+}
+
 export async function seedRepositories(
   db: Database,
   sealer: Sealer,
-  { count, instanceSecret }: { count: number; instanceSecret: string },
+  { count, instanceSecret, server }: SeededRepositories,
 ): Promise<Repository[]> {
-  const places = [await seedPlace(db, sealer), await seedPlace(db, sealer)];
+  const places = [await seedPlace(db, sealer, server), await seedPlace(db, sealer, server)];
   const repositories: Repository[] = [];
   for (let index = 0; index < count; index++) {
     const isShared = index % 2 === 1;
@@ -44,15 +51,18 @@ interface Place {
   serverId: string;
 }
 
-async function seedPlace(db: Database, sealer: Sealer): Promise<Place> {
+async function seedPlace(
+  db: Database,
+  sealer: Sealer,
+  { port, hostKey }: SeededRepositories["server"],
+): Promise<Place> {
   const { organizationId } = await seedOrganization(db);
   const id = newId("server");
-  const { privateKey, publicKey } = generateKeyPair();
-  const credential = JSON.stringify({ kind: "key", privateKey });
+  const credential = JSON.stringify({ kind: "key", privateKey: generateKeyPair().privateKey });
   await db.insert(servers).values({
-    ...{ id, organizationId, name: "nowhere", host: "127.0.0.1", port: 9, user: "root", authKind: "key" },
+    ...{ id, organizationId, name: "closed", host: "127.0.0.1", port, user: "root", authKind: "key" },
     sealedCredential: await sealer.seal("server", credentialPlace({ id, organizationId }), credential),
-    hostKey: publicKey,
+    hostKey,
     bootstrappedAt: new Date(),
   });
   return { organizationId, serverId: id };
