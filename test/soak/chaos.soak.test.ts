@@ -1,9 +1,12 @@
 /** Ten thousand deliveries with repeats, while everything that can be killed is killed, more than once. */
 import { afterEach, expect, test } from "vitest";
+import { openCloud } from "../chaos/cloud.ts";
 import { openOneProcess } from "../chaos/one-process.ts";
 import { type Shape, storm } from "../chaos/storm.ts";
 
 const deliveries = 10_000;
+/** The load, the last claims to run out, and the deployments that were under way. */
+const stormMs = 900_000;
 /** Another storm: SLIPWAY_CHAOS_SEED. */
 const seed = Number(process.env["SLIPWAY_CHAOS_SEED"] ?? Date.now() % 1_000_000);
 
@@ -19,8 +22,22 @@ async function weather(opened: Shape, blows: readonly string[]): Promise<void> {
   expect(breaches).toEqual([]);
 }
 
-test("npm start: accepted deliveries = committed rows = deployments of distinct pushes", async () => {
-  await weather(await openOneProcess({ repositories: 40 }), [
-    ...["process", "database", "both", "restart", "process", "database", "both"],
-  ]);
-});
+test(
+  "npm start: accepted deliveries = committed rows = deployments of distinct pushes",
+  async () => {
+    await weather(await openOneProcess({ repositories: 40 }), [
+      ...["process", "database", "both", "restart", "process", "database", "both"],
+    ]);
+  },
+  stormMs,
+);
+
+test(
+  "the cloud: the same, with the worker, two deploy functions, the queue and the database apart",
+  async () => {
+    await weather(await openCloud({ repositories: 40 }), [
+      ...["queue", "worker", "database", "deploy", "queue", "everything", "worker", "database", "deploy"],
+    ]);
+  },
+  stormMs,
+);
