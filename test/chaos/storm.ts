@@ -42,8 +42,11 @@ export async function storm(shape: Shape, options: StormOptions): Promise<Storm>
   const deliveries = makeDeliveries(shape.repositories, options.deliveries, random);
   const { url, sourceHeader } = shape;
   const host = startGitHost({ deliveries, url, sourceHeader, connections, random, withinMs });
-  const striking = strike(shape, blows, () => host.accepted.size / deliveries.length, withinMs);
-  await Promise.all([host.done, striking]);
+  const progress = () => host.accepted.size / deliveries.length;
+  await Promise.all([host.done, strike(shape, blows, progress, withinMs)]).catch((cause: unknown) => {
+    const seen = JSON.stringify(Object.fromEntries(host.outcomes));
+    throw new Error(`${host.accepted.size} of ${deliveries.length} were accepted: ${seen}`, { cause });
+  });
   const { db, close } = await shape.db();
   try {
     const judged = await judge(db, deliveries);
