@@ -2,6 +2,9 @@
  * One storm: a git host delivers while parts of the platform are killed, one blow after another, each when so much of
  * the load is through. A blow returns when what it killed was started again; nobody waits for it to be ready.
  */
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Database } from "../../shared/db/database.ts";
 import { makeDeliveries, type Random, startGitHost } from "./git-host.ts";
 import { type Judged, judge } from "./judge.ts";
@@ -13,7 +16,7 @@ export interface Shape {
   sourceHeader: "x-forwarded-for" | "cf-connecting-ip";
   repositories: readonly Repository[];
   blows: Readonly<Record<string, () => Promise<void>>>;
-  /** Of the judge; asked for when all is over. */
+  /** Of the judge. */
   db(): Promise<{ db: Database; close(): Promise<void> }>;
   /** Its logs, for a red run. */
   output(): string;
@@ -43,18 +46,26 @@ export async function storm(shape: Shape, options: StormOptions): Promise<Storm>
   const { url, sourceHeader } = shape;
   const host = startGitHost({ deliveries, url, sourceHeader, connections, random, withinMs });
   const progress = () => host.accepted.size / deliveries.length;
-  await Promise.all([host.done, strike(shape, blows, progress, withinMs)]).catch((cause: unknown) => {
-    const seen = JSON.stringify(Object.fromEntries(host.outcomes));
-    throw new Error(`${host.accepted.size} of ${deliveries.length} were accepted: ${seen}`, { cause });
-  });
   const { db, close } = await shape.db();
   try {
+    await Promise.all([host.done, strike(shape, blows, progress, withinMs)]);
     const judged = await judge(db, deliveries);
+    if (judged.breaches.length > 0) await keepLog(shape);
     const outcomes = Object.fromEntries([...host.outcomes].sort());
     return { ...judged, outcomes, seconds: Math.round((performance.now() - startedMs) / 1_000) };
+  } catch (cause) {
+    const seen = `${host.accepted.size} of ${deliveries.length} were accepted: ${JSON.stringify([...host.outcomes])}`;
+    throw new Error(`${seen}. The log: ${await keepLog(shape)}`, { cause });
   } finally {
     await close();
   }
+}
+
+async function keepLog(shape: Shape): Promise<string> {
+  const file = join(await mkdtemp(join(tmpdir(), "slipway-storm-")), "platform.log");
+  await writeFile(file, shape.output());
+  console.log(`The log of the storm: ${file}`);
+  return file;
 }
 
 async function strike(
