@@ -1,7 +1,8 @@
 /**
  * Who a token is for, remembered for half a minute. Only what was found is kept, so a new token works at once; a
  * revoked one is refused by the function, which asks the database on each request. Kept by the secret itself: its hash
- * would cost each request a tenth of a read, and protect it from nobody who reads this memory, where requests pass and keys lie.
+ * would cost each request a tenth of a read, and protect it from nobody who reads this memory, where requests pass and
+ * keys lie.
  */
 import { LRUCache } from "lru-cache";
 import { limits } from "../../shared/domain/limits.ts";

@@ -26,7 +26,7 @@ const passedOn = [
 /** Of the connection and not of the answer (RFC 9110), or ours alone. */
 const keptBack = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|x-slipway-.*)$/;
 
-/** Given as a reason, since the one that is made otherwise costs more than all else here. */
+/** Given as a reason, since the error that is made otherwise, with its stack, is read by nobody. */
 const nobodyWaits = "answered";
 
 export async function forward(
