@@ -155,7 +155,7 @@ function sweepsOf(module: ModuleName, part: AssembledPart, { db, log }: PartCont
   const sweepOptions = { store, log, nudge: async () => undefined };
   return [
     ...part.sweeps,
-    { everyMs: limits.deliverySweepMs, run: () => sweepDeliveries(sweepOptions) },
+    { everyMs: limits.deliverySweepMs, atOnce: true, run: () => sweepDeliveries(sweepOptions) },
     { everyMs: limits.expiredSweepMs, run: () => store.idempotency.purge() },
   ];
 }

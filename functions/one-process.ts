@@ -121,7 +121,10 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     metrics,
   };
 
-  if (options.aloneOnDatabase) await endLeasesOfTheDead(db);
+  if (options.aloneOnDatabase) {
+    await endLeasesOfTheDead(db);
+    await edgeOptions.store.inbox.endClaimsOfTheDead();
+  }
   runner.start();
   notify.start?.(options.aloneOnDatabase);
   await queue.consume(
@@ -135,7 +138,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     ...platform.sweeps,
     ...deploy.sweeps,
     ...notify.sweeps,
-    { everyMs: limits.deliverySweepMs, run: () => sweepDeliveries(edgeOptions) },
+    { everyMs: limits.deliverySweepMs, atOnce: true, run: () => sweepDeliveries(edgeOptions) },
     { everyMs: limits.expiredSweepMs, run: () => edgeOptions.store.idempotency.purge() },
   ];
   const sweeping = sweeps.map((sweep) => sweepEvery(sweep, log, stopping.signal));

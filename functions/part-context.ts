@@ -33,5 +33,7 @@ export interface AssembledPart {
 
 export interface Sweep {
   everyMs: number;
+  /** Also at the start: whoever was here before may have left something over. */
+  atOnce?: boolean;
   run: () => Promise<unknown>;
 }

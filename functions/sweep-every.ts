@@ -4,10 +4,11 @@ import type { Log } from "../shared/ports/log.ts";
 import type { Sweep } from "./part-context.ts";
 
 /** Resolves after the signal, when nothing runs any more. */
-export async function sweepEvery({ everyMs, run }: Sweep, log: Log, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+export async function sweepEvery(sweep: Sweep, log: Log, signal: AbortSignal): Promise<void> {
+  const { everyMs, run, atOnce = false } = sweep;
+  for (let waits = !atOnce; !signal.aborted; waits = true) {
     try {
-      await wallClock.sleep(everyMs, signal);
+      if (waits) await wallClock.sleep(everyMs, signal);
       await run();
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error }, "a sweep failed; the next one tries again");

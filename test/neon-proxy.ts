@@ -40,6 +40,8 @@ export async function startNeonProxy(urlOf: (database: string) => string): Promi
     const pool = new pg.Pool({ connectionString: urlOf(name), max: 20, idleTimeoutMillis: 2_000 });
     // A database of a test is dropped under its idle connections.
     pool.on("error", () => undefined);
+    // And one that dies under a statement tells the statement.
+    pool.on("connect", (client) => client.on("error", () => undefined));
     pools.set(name, pool);
     return pool;
   };

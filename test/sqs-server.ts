@@ -17,8 +17,9 @@ export interface SqsServer {
 export const sqsCredentials = { accessKeyId: "test", secretAccessKey: "test" };
 export const sqsRegion = "us-east-1";
 
-export async function startSqsServer(): Promise<SqsServer> {
-  const server = await startFauxqs({ port: 0, logger: false });
+/** Port 0: any free one. */
+export async function startSqsServer({ port = 0 } = {}): Promise<SqsServer> {
+  const server = await startFauxqs({ port, logger: false });
   const endpoint = `http://127.0.0.1:${server.port}`;
   const settings: SQSClientConfig = { endpoint, region: sqsRegion, credentials: sqsCredentials };
   const client = new SQSClient(settings);

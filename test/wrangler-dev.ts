@@ -1,7 +1,7 @@
 /** A worker as its developers run it: `wrangler dev`, which is Cloudflare's own runtime on this machine, in a process. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findFreePort } from "./lab/free-port.ts";
@@ -14,6 +14,8 @@ export interface WranglerDev {
   /** What it printed. */
   output(): string;
   stop(): Promise<void>;
+  /** SIGKILL to it and to the runtime that it started, as a crash does it. */
+  kill(): Promise<void>;
 }
 
 export interface WranglerDevOptions {
@@ -52,14 +54,19 @@ export async function startWranglerDev(options: WranglerDevOptions = {}): Promis
     });
   }
   const url = `http://127.0.0.1:${port}`;
-  const stop = async () => {
+  const end = async (strike: () => unknown) => {
     if (child.exitCode === null && child.signalCode === null) {
       const exited = once(child, "exit");
-      child.kill("SIGTERM");
+      await strike();
       await exited;
     }
     await rm(state, { recursive: true, force: true });
   };
+  const stop = () => end(() => child.kill("SIGTERM"));
+  const kill = () =>
+    end(async () => {
+      for (const pid of await withDescendants(child.pid ?? 0)) process.kill(pid, "SIGKILL");
+    });
   const endMs = Date.now() + readyMs;
   while (!(await answers(url))) {
     if (child.exitCode !== null || Date.now() > endMs) {
@@ -68,7 +75,14 @@ export async function startWranglerDev(options: WranglerDevOptions = {}): Promis
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  return { url, output: () => output, stop };
+  return { url, output: () => output, stop, kill };
+}
+
+/** The process before those that it started. */
+async function withDescendants(pid: number): Promise<number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
+  const below = await Promise.all(children.split(" ").filter(Boolean).map(Number).map(withDescendants));
+  return [pid, ...below.flat()];
 }
 
 async function answers(url: string): Promise<boolean> {

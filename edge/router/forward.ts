@@ -26,6 +26,9 @@ const passedOn = [
 /** Of the connection and not of the answer (RFC 9110), or ours alone. */
 const keptBack = /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|x-slipway-.*)$/;
 
+/** Given as a reason, since the error that is made otherwise, with its stack, is read by nobody. */
+const nobodyWaits = "answered";
+
 export async function forward(
   c: Context<EdgeEnv>,
   module: ModuleName,
@@ -61,7 +64,7 @@ export async function forward(
     over.abort(error);
     throw error;
   } finally {
-    answered.abort();
+    answered.abort(nobodyWaits);
   }
 }
 

@@ -65,8 +65,15 @@ function ignoredBy(
   return ignored;
 }
 
-/** Takes up deliveries that failed or whose owner went away; the composition root calls it every 30 seconds. */
-export async function sweepDeliveries(options: InboxOptions): Promise<number> {
+/**
+ * Takes up all deliveries that failed or whose owner went away; the composition root calls it every 30 seconds. Each is
+ * taken up once: what fails here again has to wait for its time.
+ */
+export async function sweepDeliveries(options: InboxOptions): Promise<void> {
+  while ((await sweepSome(options)) === sweptAtOnce);
+}
+
+async function sweepSome(options: InboxOptions): Promise<number> {
   const leftOver = await options.store.inbox.reclaim(sweptAtOnce);
   for (const { delivery, ...claim } of leftOver) {
     const read = readDelivery(delivery.body);

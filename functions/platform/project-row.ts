@@ -1,5 +1,6 @@
 /** What of a project's rows is shown. Columns are named: the sealed webhook secret never leaves. */
-import { asc, eq, inArray } from "drizzle-orm";
+import { asc, eq, sql } from "drizzle-orm";
+import { builtOnce, unnamed } from "../../shared/db/built-once.ts";
 import type { Queryable } from "../../shared/db/database.ts";
 import { domains, projects, servers } from "../../shared/db/schema.ts";
 import type { BuildStrategy } from "../../shared/domain/deployment.ts";
@@ -10,7 +11,17 @@ export type ProjectRow = typeof projects.$inferSelect;
 /** Domains and servers of all rows are read in one query, whatever their number. */
 export async function showProjects(db: Queryable, rows: ProjectRow[], baseDomain: string) {
   if (rows.length === 0) return [];
-  const around = await db
+  const around = await aroundProjects(db).execute({ ids: rows.map((row) => row.id) });
+  return rows.map((row) => {
+    const own = around.filter((each) => each.projectId === row.id);
+    const names = own.flatMap(({ hostname }) => (hostname === null ? [] : [{ hostname }]));
+    const ports = { httpPort: own[0]?.httpPort ?? 80, httpsPort: own[0]?.httpsPort ?? 443 };
+    return show(row, projectUrls(row, names, ports, baseDomain));
+  });
+}
+
+const aroundProjects = builtOnce((db) =>
+  db
     .select({
       projectId: projects.id,
       hostname: domains.hostname,
@@ -20,20 +31,10 @@ export async function showProjects(db: Queryable, rows: ProjectRow[], baseDomain
     .from(projects)
     .leftJoin(servers, eq(servers.id, projects.serverId))
     .leftJoin(domains, eq(domains.projectId, projects.id))
-    .where(
-      inArray(
-        projects.id,
-        rows.map((row) => row.id),
-      ),
-    )
-    .orderBy(asc(domains.id));
-  return rows.map((row) => {
-    const own = around.filter((each) => each.projectId === row.id);
-    const names = own.flatMap(({ hostname }) => (hostname === null ? [] : [{ hostname }]));
-    const ports = { httpPort: own[0]?.httpPort ?? 80, httpsPort: own[0]?.httpsPort ?? 443 };
-    return show(row, projectUrls(row, names, ports, baseDomain));
-  });
-}
+    .where(sql`${projects.id} = any(${sql.placeholder("ids")}::text[])`)
+    .orderBy(asc(domains.id))
+    .prepare(unnamed),
+);
 
 export async function showProject(db: Queryable, row: ProjectRow, baseDomain: string) {
   const [shown] = await showProjects(db, [row], baseDomain);

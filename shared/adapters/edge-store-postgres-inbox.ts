@@ -25,6 +25,7 @@ export function createPostgresInbox(db: Database, together: Together, gather: Ga
     fail: (claimed, reason) => fail(db, claimed, reason),
     reportRejected: (repository) => reportRejected(db, repository),
     reclaim: (most) => reclaim(db, most),
+    endClaimsOfTheDead: () => endClaimsOfTheDead(db),
   };
 }
 
@@ -114,6 +115,10 @@ async function reclaim(db: Database, most: number): Promise<(Claim & { delivery:
       verdict: row.verdict,
     },
   }));
+}
+
+async function endClaimsOfTheDead(db: Database): Promise<void> {
+  await rowsOf(db, sql`update webhook_deliveries set lease_until = null where status = 'claimed'`);
 }
 
 interface ReclaimedRow {

@@ -1,7 +1,8 @@
 /**
  * The exact limiter of several processes: one row a key, one statement a take. The database's clock says when a window
- * ends, so that all count alike. Rejected: a Durable Object for each key (the functions and the other host could not
- * ask it), and reading before writing (two at once would both be the last).
+ * ends, so that all count alike. Nobody waits until a count is on disk: a database that crashes may forget the last
+ * half second of them, and every request would pay for that. Rejected: a Durable Object for each key (the functions and
+ * the other host could not ask it), and reading before writing (two at once would both be the last).
  */
 import { lt, sql } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
@@ -22,7 +23,8 @@ export function createPostgresLimiter(db: Database): Limiter {
             taken = case when known.ends_at <= clock_timestamp() then 1
               else least(known.taken, ${limit}::int) + 1 end,
             ends_at = case when known.ends_at <= clock_timestamp() then excluded.ends_at else known.ends_at end
-          returning taken, (extract(epoch from ends_at - clock_timestamp()) * 1000)::float8 as "resetMs"`,
+          returning taken, set_config('synchronous_commit', 'off', true),
+            (extract(epoch from ends_at - clock_timestamp()) * 1000)::float8 as "resetMs"`,
       ).catch((cause: unknown) => {
         throw new Refusal("unavailable", "not_counted", "The database does not answer. Try again.", {
           cause,

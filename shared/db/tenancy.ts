@@ -3,12 +3,14 @@
  * foreign. Ids in bodies go through it too. `admit` is the check that a credential still holds, on every request:
  * revocation therefore works at once, whatever the edge has cached.
  */
-import { and, eq, gt, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, gt, isNotNull, isNull, or, type Placeholder, type SQL, sql } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
 import { isId } from "../domain/identifier.ts";
 import { limits } from "../domain/limits.ts";
 import { permissionsOf } from "../domain/permission.ts";
 import type { Identity, Principal } from "../domain/principal.ts";
 import { notFound, Refusal } from "../domain/refusal.ts";
+import { builtOnce, unnamed } from "./built-once.ts";
 import type { Queryable } from "./database.ts";
 import { inBatches } from "./in-batches.ts";
 import { seenProjects, seenServers, seenTokens } from "./narrowing.ts";
@@ -27,7 +29,7 @@ import {
 
 export async function admit(db: Queryable, identity: Identity): Promise<Principal> {
   const isSession = isId("session", identity.credentialId);
-  const row = await (isSession ? sessionNow(db, identity) : tokenNow(db, identity));
+  const row = await (isSession ? sessionNow(db, identity) : tokensNow(db)(identity));
   if (row === undefined) {
     throw new Refusal("unauthenticated", "unauthenticated", "This credential does not hold any more.");
   }
@@ -55,44 +57,62 @@ async function sessionNow(db: Queryable, identity: Identity) {
 }
 
 /** Those who ask at the same moment share one statement; none of them one that had begun before they came. */
-const askTokens = new WeakMap<Queryable, ReturnType<typeof tokensNow>>();
-
-function tokenNow(db: Queryable, identity: Identity) {
-  const ask = askTokens.get(db) ?? tokensNow(db);
-  askTokens.set(db, ask);
-  return ask(identity);
-}
-
-function tokensNow(db: Queryable) {
+const tokensNow = builtOnce((db) => {
+  const statement = db
+    .select({
+      id: tokens.id,
+      organizationId: tokens.organizationId,
+      userId: tokens.userId,
+      role: memberships.role,
+      permissions: tokens.permissions,
+      projectIds: tokens.projectIds,
+      serverIds: tokens.serverIds,
+    })
+    .from(tokens)
+    .innerJoin(
+      memberships,
+      and(eq(memberships.organizationId, tokens.organizationId), eq(memberships.userId, tokens.userId)),
+    )
+    .where(
+      and(
+        sql`${tokens.id} = any(${sql.placeholder("ids")}::text[])`,
+        isNull(tokens.revokedAt),
+        or(isNull(tokens.expiresAt), gt(tokens.expiresAt, sql`now()`)),
+      ),
+    )
+    .prepare(unnamed);
   return inBatches(async (identities: readonly Identity[]) => {
-    const rows = await db
-      .select({
-        id: tokens.id,
-        organizationId: tokens.organizationId,
-        userId: tokens.userId,
-        role: memberships.role,
-        permissions: tokens.permissions,
-        projectIds: tokens.projectIds,
-        serverIds: tokens.serverIds,
-      })
-      .from(tokens)
-      .innerJoin(
-        memberships,
-        and(eq(memberships.organizationId, tokens.organizationId), eq(memberships.userId, tokens.userId)),
-      )
-      .where(
-        and(
-          sql`${tokens.id} = any(${sql.param([...new Set(identities.map((each) => each.credentialId))])}::text[])`,
-          isNull(tokens.revokedAt),
-          or(isNull(tokens.expiresAt), gt(tokens.expiresAt, sql`now()`)),
-        ),
-      );
+    const rows = await statement.execute({
+      ids: [...new Set(identities.map((each) => each.credentialId))],
+    });
     return identities.map(({ credentialId, organizationId, userId }) =>
       rows.find(
         (row) => row.id === credentialId && row.organizationId === organizationId && row.userId === userId,
       ),
     );
   }, limits.admittedAtOnce);
+});
+
+/** As `seenProjects` narrows it. */
+const projectSeen = builtOnce((db) =>
+  db
+    .select()
+    .from(projects)
+    .where(
+      and(
+        eq(projects.id, sql.placeholder("id")),
+        eq(projects.organizationId, sql.placeholder("organizationId")),
+        isNull(projects.deletedAt),
+        oneOf(projects.id, sql.placeholder("projectIds")),
+        oneOf(projects.serverId, sql.placeholder("serverIds")),
+      ),
+    )
+    .prepare(unnamed),
+);
+
+/** Null narrows nothing. */
+function oneOf(column: PgColumn, ids: Placeholder): SQL {
+  return sql`(${ids}::text[] is null or ${column} = any(${ids}::text[]))`;
 }
 
 const doors = {
@@ -132,17 +152,8 @@ const doors = {
     return row;
   },
   project: async (db: Queryable, principal: Principal, id: string) => {
-    const [row] = await db
-      .select()
-      .from(projects)
-      .where(
-        and(
-          eq(projects.id, id),
-          eq(projects.organizationId, principal.organizationId),
-          isNull(projects.deletedAt),
-          seenProjects(principal),
-        ),
-      );
+    const { organizationId, projectIds, serverIds } = principal;
+    const [row] = await projectSeen(db).execute({ id, organizationId, projectIds, serverIds });
     return row;
   },
   gitConnection: async (db: Queryable, principal: Principal, id: string) => {

@@ -93,6 +93,8 @@ export interface InboxStore {
   reportRejected(repository: string): Promise<void>;
   /** Claims up to `most` deliveries that were left over: failed ones whose time has come, and claims that ran out. */
   reclaim(most: number): Promise<(Claim & { delivery: VerifiedDelivery })[]>;
+  /** Lets every claim run out now. Only for who can prove that nobody else is at work on this database. */
+  endClaimsOfTheDead(): Promise<void>;
 }
 
 /** Whose word a verified delivery is: of organizations, by a secret of one of their projects, or of the instance. */

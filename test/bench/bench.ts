@@ -8,6 +8,7 @@ import type { Row } from "./row.ts";
 import { alertFanOut } from "./rows/alert-fan-out.ts";
 import { badSignature } from "./rows/bad-signature.ts";
 import { buildLog } from "./rows/build-log.ts";
+import { forwardedRead } from "./rows/forwarded-read.ts";
 import { idle } from "./rows/idle.ts";
 import { push } from "./rows/push.ts";
 import { raiseAlertRow } from "./rows/raise-alert.ts";
@@ -17,14 +18,17 @@ import { sshCommand } from "./rows/ssh-command.ts";
 import { streams } from "./rows/streams.ts";
 import { swap } from "./rows/swap.ts";
 import { webhook } from "./rows/webhook.ts";
+import { webhookWorkerd } from "./rows/webhook-workerd.ts";
 import { openStage } from "./stage.ts";
 import { asJson, asTable, type Outcome } from "./table.ts";
 
 const rows: readonly Row[] = [
   idle,
   webhook,
+  webhookWorkerd,
   badSignature,
   read,
+  forwardedRead,
   raiseAlertRow,
   alertFanOut,
   sshCommand,

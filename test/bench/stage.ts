@@ -3,8 +3,6 @@
  * no server to be reached, and the two equal servers of the lab, one for the product and one for its floor.
  */
 import { rm } from "node:fs/promises";
-import * as projects from "../../shared/contract/projects.ts";
-import * as servers from "../../shared/contract/servers.ts";
 import { addServer, type Client, createClient, type LinkedProject } from "../demo/main-job.ts";
 import {
   makeDataFolder,
@@ -15,10 +13,10 @@ import {
 } from "../demo/platform-process.ts";
 import { stopEngineOfThisRun } from "../lab/engine.ts";
 import type { LabGitServer } from "../lab/git-server.ts";
-import { generateKeyPair } from "../lab/key-pair.ts";
 import { labAvailability, openLab } from "../lab/lab.ts";
 import type { LabServer } from "../lab/server.ts";
 import { type FloorSsh, openFloorSsh } from "./floor-ssh.ts";
+import { linkQuietProject } from "./quiet-project.ts";
 
 export interface Stage {
   /** Small counts. */
@@ -65,7 +63,7 @@ export function openStage({ quick, say }: Pick<Stage, "quick" | "say">): Stage {
     quick,
     say,
     platform: once(() => openPlatform(stage)),
-    quietProject: once(() => makeQuietProject(stage)),
+    quietProject: once(async () => linkQuietProject((await stage.platform()).client)),
     servers: once(() => openServers(stage)),
     onClose: (work) => void closing.push(work),
     close: async () => {
@@ -85,26 +83,6 @@ async function openPlatform(stage: Stage): Promise<Platform> {
     { dataFolder, stdin: "correct horse battery staple\n" },
   );
   return { process, token, client: createClient({ baseUrl: process.url, token }) };
-}
-
-async function makeQuietProject(stage: Stage): Promise<LinkedProject> {
-  const { client } = await stage.platform();
-  const { data: server } = await client.call(servers.createServer, {
-    json: {
-      name: "nowhere",
-      host: "127.0.0.1",
-      port: 9,
-      auth: { kind: "key", privateKey: generateKeyPair().privateKey },
-      hostKey: generateKeyPair().publicKey,
-    },
-  });
-  const [owner, repo] = ["bench", "quiet"];
-  const { data: project } = await client.call(projects.createProject, {
-    json: { name: repo, serverId: server.id, source: { kind: "git", owner, repo, branch: "main" } },
-  });
-  const { data: hook } = await client.call(projects.linkProject, { params: { id: project.id }, query: {} });
-  if (hook.webhookSecret === undefined) throw new Error("The first link did not show its secret.");
-  return { id: project.id, owner, repo, webhookUrl: hook.webhookUrl, secret: hook.webhookSecret };
 }
 
 async function openServers(stage: Stage): Promise<Servers> {

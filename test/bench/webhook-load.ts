@@ -22,6 +22,7 @@ export function deliveries(
       `Host: ${url.host}`,
       "Content-Type: application/json",
       "X-Forwarded-For: {ip}",
+      "CF-Connecting-IP: {ip}",
       `X-Hub-Signature-256: sha256=${signature}`,
       "X-Provider-Event: push",
       `X-Provider-Delivery: bench-${randomBytes(6).toString("hex")}-{n}`,

@@ -18,6 +18,8 @@ import { makeDataFolder } from "./platform-process.ts";
 export interface CloudShape {
   /** Of the worker. */
   url: string;
+  /** Of the database, by Neon's protocol. */
+  neonEndpoint: string;
   /** Of the owner of a first organization, made as the operator of the cloud makes it. */
   token: string;
   /** Two of the deploy module: they share the work. */
@@ -109,7 +111,7 @@ async function start(
     { dataFolder: home, databaseUrl: postgres.url, log: silentLog },
     { organization: "Acme", email: "owner@example.com", password: "correct horse battery staple" },
   );
-  return { url, token, deploys, output, close };
+  return { url, neonEndpoint: neon.endpoint, token, deploys, output, close };
 }
 
 /** What each part is given as variables, as the cloud does it. */

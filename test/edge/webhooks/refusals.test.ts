@@ -153,6 +153,24 @@ describe("refusals, in the order of spec.md", () => {
     expect(await deploymentsOf(scene, projectId)).toHaveLength(1);
   });
 
+  testOnNode("one sweep takes up all that a killed platform left over, however much it is", async () => {
+    const edge = edgeUnderTest(scene.db);
+    const projectId = await seedProject(scene);
+    const { inbox } = edge.options.store;
+    for (let index = 0; index < 20; index++) {
+      const after = index.toString(16).padStart(40, "0").replace(/^0/, "c");
+      const body = new TextEncoder().encode(JSON.stringify(push(scene, { after })));
+      const rest = { provider: "git_host", deliveryId: randomUUID(), event: "push", headers: {} };
+      await inbox.claim({ ...rest, body, verdict: "project_secret" }, [scene.organizationId]);
+    }
+    await sweepDeliveries(edge.options);
+    expect(await deploymentsOf(scene, projectId)).toEqual([]);
+    await inbox.endClaimsOfTheDead();
+    await sweepDeliveries(edge.options);
+    expect((await rowsOf(scene)).map(({ status }) => status)).toEqual(Array(20).fill("done"));
+    expect(await deploymentsOf(scene, projectId)).toHaveLength(20);
+  });
+
   test("a delivery that kills its handler each time is given up, and says so", async () => {
     const edge = edgeUnderTest(scene.db);
     const projectId = await seedProject(scene);

@@ -1,5 +1,6 @@
 /** What the edge signs holds for one function and one request, once. */
 import { beforeAll, describe, expect, test } from "vitest";
+import { sha256Hex } from "../../../shared/crypto/bytes.ts";
 import {
   createIdentitySigner,
   createIdentityVerifier,
@@ -62,6 +63,18 @@ describe("the token between edge and functions", () => {
   ])("is refused for another %s", async (_what, other) => {
     const token = await signer.sign("deploy", request, identity);
     await expect((await verifier()).verify(token, other)).rejects.toMatchObject({ kind: "unauthenticated" });
+  });
+
+  test("for no body says its SHA-256, and holds for no other", async () => {
+    const bare = { ...request, method: "GET", body: async () => new Uint8Array() };
+    const token = await signer.sign("deploy", bare, identity);
+    const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
+    expect(claims.bodyHash).toBe(await sha256Hex(""));
+    expect(await (await verifier()).verify(token, bare)).toEqual(identity);
+    const withBody = { ...bare, body: request.body };
+    await expect((await verifier()).verify(token, withBody)).rejects.toMatchObject({
+      kind: "unauthenticated",
+    });
   });
 
   test("is refused after a minute", async () => {

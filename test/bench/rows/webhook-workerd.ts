@@ -1,0 +1,50 @@
+/** Deliveries that are accepted by the worker in workerd, beside a worker that does nothing but one insert. */
+import { startCloudShape } from "../../demo/cloud-shape.ts";
+import { createClient } from "../../demo/main-job.ts";
+import { startWranglerDev } from "../../wrangler-dev.ts";
+import { load } from "../load.ts";
+import { linkQuietProject } from "../quiet-project.ts";
+import type { Row } from "../row.ts";
+import { deliveries } from "../webhook-load.ts";
+
+export const webhookWorkerd: Row = {
+  name: "webhook-workerd",
+  what: "the same on workerd, database behind Neon's protocol; floor: a bare worker that does one insert over the Neon driver",
+  async measure(stage) {
+    const cloud = await startCloudShape(stage.say);
+    try {
+      const project = await linkQuietProject(createClient({ baseUrl: cloud.url, token: cloud.token }));
+      const floorWorker = await startWranglerDev({
+        script: "test/bench/floor-worker.ts",
+        variables: {
+          DATABASE_URL: "postgres://edge:secret@neon.local/slipway",
+          SLIPWAY_NEON_ENDPOINT: cloud.neonEndpoint,
+        },
+      });
+      try {
+        const wanted = { ...deliveries(project, "well"), requests: stage.quick ? 1_000 : 5_000 };
+        const floor = await load({ ...wanted, port: Number(new URL(floorWorker.url).port) });
+        const ours = await load({ ...wanted, port: Number(new URL(cloud.url).port) });
+        return {
+          lines: [
+            {
+              what: "webhooks accepted on workerd",
+              unit: "/s",
+              ours: ours.perSecond,
+              floor: floor.perSecond,
+              goal: { ratioAtLeast: 0.5 },
+            },
+          ],
+          notes: [
+            `median ${ours.p50Ms.toFixed(1)} ms, floor ${floor.p50Ms.toFixed(1)} ms; p99 ${ours.p99Ms.toFixed(1)} and ${floor.p99Ms.toFixed(1)} ms`,
+            "three statements each of ours: the count of the source, the projects, the delivery",
+          ],
+        };
+      } finally {
+        await floorWorker.stop();
+      }
+    } finally {
+      await cloud.close();
+    }
+  },
+};
