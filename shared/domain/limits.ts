@@ -34,6 +34,8 @@ export const limits = {
   deliveryRetryMs: 30_000,
   deliveryRetryMostMs: 3_600_000,
   deliveryAttempts: 10,
+  /** Pushes of a project that tell where a branch went: a delivery that is later than so many counts as new. */
+  pushesRemembered: 100,
   /** Longer ids of deliveries are kept as their hash. */
   deliveryIdLength: 128,
   commitMessageLength: 500,
