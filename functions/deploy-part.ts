@@ -1,6 +1,8 @@
 /** The deployments module with all that it needs: its routes, what its runner runs, and the folder of uploads. */
 import { join } from "node:path";
+import { replayDelivery } from "../edge/webhooks/inbox.ts";
 import { wallClock } from "../shared/adapters/clocks.ts";
+import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
 import { createFileBlobStore } from "../shared/adapters/file-blob-store.ts";
 import { createFrameworkCatalogue } from "../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
@@ -24,8 +26,19 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
   const sealer = createSealer({ server, env, git, registry });
   const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, sealer, uploads };
   const kind = createDeploymentKind({ ...common, frameworks: createFrameworkCatalogue() });
+  // The commit itself wakes the runner; it needs no nudge.
+  const ingress = {
+    store: createPostgresEdgeStore(context.db),
+    log: context.log,
+    nudge: async () => undefined,
+  };
   return {
-    app: createDeploy({ ...common, kind, mode }),
+    app: createDeploy({
+      ...common,
+      kind,
+      mode,
+      redeliver: (id, replay) => replayDelivery(ingress, id, replay),
+    }),
     kinds: [kind, createCleanUpKind(common)],
     sweeps: [
       {
