@@ -10,6 +10,7 @@ import type { KeyRing } from "../shared/domain/instance-secrets.ts";
 import { limits } from "../shared/domain/limits.ts";
 import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
 import { createDeploymentKind } from "./deploy/deployment-kind.ts";
+import { forgetDeliveries } from "./deploy/inbox/forget-old.ts";
 import { createDeploy } from "./deploy/routes.ts";
 import { sweepUploads } from "./deploy/uploads/sweep.ts";
 import type { AssembledPart, PartContext } from "./part-context.ts";
@@ -41,6 +42,10 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
     }),
     kinds: [kind, createCleanUpKind(common)],
     sweeps: [
+      {
+        everyMs: limits.expiredSweepMs,
+        run: () => forgetDeliveries(context.db, { nowMs: wallClock.nowMs() }),
+      },
       {
         everyMs: limits.uploadSweepMs,
         run: () => sweepUploads({ db: context.db, clock: wallClock, uploads }),

@@ -36,6 +36,9 @@ export const limits = {
   deliveryAttempts: 10,
   /** Pushes of a project that tell where a branch went: a delivery that is later than so many counts as new. */
   pushesRemembered: 100,
+  /** Deliveries are looked at for 30 days; then they go, so many in one statement. */
+  webhookDeliveriesKeptMs: 30 * 86_400_000,
+  deliveriesForgotten: 500,
   /** Longer ids of deliveries are kept as their hash. */
   deliveryIdLength: 128,
   commitMessageLength: 500,
