@@ -5,15 +5,16 @@ import { wallClock } from "../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
 import { createFileBlobStore } from "../shared/adapters/file-blob-store.ts";
 import { createFrameworkCatalogue } from "../shared/adapters/vercel-frameworks.ts";
-import { createSealer } from "../shared/crypto/seal.ts";
+import { createSealer, type Sealer } from "../shared/crypto/seal.ts";
 import type { KeyRing } from "../shared/domain/instance-secrets.ts";
 import { limits } from "../shared/domain/limits.ts";
 import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
 import { createDeploymentKind } from "./deploy/deployment-kind.ts";
 import { forgetDeliveries } from "./deploy/inbox/forget-old.ts";
+import { reconcile } from "./deploy/reconcile/sweep.ts";
 import { createDeploy } from "./deploy/routes.ts";
 import { sweepUploads } from "./deploy/uploads/sweep.ts";
-import type { AssembledPart, PartContext } from "./part-context.ts";
+import type { AssembledPart, PartContext, Sweep } from "./part-context.ts";
 
 export interface DeployPartOptions {
   rings: Record<"server" | "env" | "git" | "registry", KeyRing>;
@@ -42,6 +43,7 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
     }),
     kinds: [kind, createCleanUpKind(common)],
     sweeps: [
+      ...reconcileSweep(context, sealer),
       {
         everyMs: limits.expiredSweepMs,
         run: () => forgetDeliveries(context.db, { nowMs: wallClock.nowMs() }),
@@ -52,4 +54,12 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
       },
     ],
   };
+}
+
+function reconcileSweep(context: PartContext, sealer: Sealer): Sweep[] {
+  const { db, shell, log, stopping: signal } = context;
+  const everyMs = context.configuration.reconcileSeconds * 1000;
+  if (everyMs === 0) return [];
+  const run = () => reconcile({ db, shell, sealer, log, everyMs, signal });
+  return [{ everyMs: Math.min(limits.reconcileSweepMs, everyMs), run }];
 }
