@@ -6,7 +6,7 @@ import type { GitAccess } from "../git-access.ts";
 import { explainFetch } from "../pipeline/explain-fetch.ts";
 import { credentialArguments, credentialInput, gitWithCredential } from "../pipeline/git-with-credential.ts";
 
-export interface LookRequest {
+interface LookRequest {
   url: string;
   /** null: the default branch. */
   branch: string | null;
@@ -23,7 +23,7 @@ export interface SeenHead {
  * `$1` url, `$2` ref, `$3` kind of the credential or empty, `$4` see `credentialArguments`, `$5` seconds. git ends by itself
  * before the caller stops waiting: nothing is left behind on the server.
  */
-export const lookScript = `
+const lookScript = `
 set -eu
 umask 077
 url=$1 ref=$2 kind=$3 only=$4 seconds=$5
