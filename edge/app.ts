@@ -5,6 +5,7 @@
  */
 import { type Context, Hono } from "hono";
 import { createMiddleware } from "hono/factory";
+import { listRefusedDeliveries } from "../shared/contract/deliveries.ts";
 import type { Route } from "../shared/contract/route.ts";
 import * as system from "../shared/contract/system.ts";
 import { receiveWebhook } from "../shared/contract/webhooks.ts";
@@ -20,8 +21,9 @@ import { createRouteTable, type MatchRoute } from "./router/match-route.ts";
 import { observeRequests } from "./router/observe.ts";
 import { parseTrustedProxies, sourceIp } from "./router/source-ip.ts";
 import { answerHealth, answerReady, answerVersion } from "./system.ts";
-import { counted, createCounters } from "./webhooks/counters.ts";
+import { type Counters, counted, createCounters } from "./webhooks/counters.ts";
 import { receiveDelivery } from "./webhooks/ingress.ts";
+import { answerRefused } from "./webhooks/refused.ts";
 import { createRejections } from "./webhooks/rejections.ts";
 
 export type EdgeApp = Hono<EdgeEnv>;
@@ -84,12 +86,13 @@ function match(matchRoute: MatchRoute) {
   });
 }
 
-function serve(options: EdgeOptions) {
+function serve(options: EdgeOptions & { counters: Counters }) {
   const own = new Map<Route, (c: Context<EdgeEnv>) => Response | Promise<Response>>([
     [system.health, answerHealth],
     [system.ready, () => answerReady(options)],
     [system.version, () => answerVersion(options)],
     [receiveWebhook, receiveDelivery(options)],
+    [listRefusedDeliveries, (c) => answerRefused(c, options.counters)],
   ]);
   return async (c: Context<EdgeEnv>): Promise<Response> => {
     const { route } = c.get("matched");

@@ -16,6 +16,8 @@ export interface ServeOptions {
   port: number;
   /** Most time that requests under way get at the end; streams are ended at once. Default 10 s. */
   closeMs?: number;
+  /** How long a body may take to come; uploads have longer. Default 2 min. */
+  bodyMs?: number;
 }
 
 export interface Served {
@@ -39,6 +41,7 @@ export async function serveEdge({
   host,
   port,
   closeMs = defaultCloseMs,
+  bodyMs = requestMs,
 }: ServeOptions): Promise<Served> {
   const streams = new Set<() => void>();
   const listener = getRequestListener((request, env) => {
@@ -46,7 +49,7 @@ export async function serveEdge({
     const { remoteAddress } = incoming.socket;
     const cut = () => void outgoing.destroy();
     outgoing.once("close", () => streams.delete(cut));
-    endLate(incoming, cut);
+    endLate(incoming, cut, bodyMs);
     const answer = app.fetch(request, { cut, ...(remoteAddress === undefined ? {} : { remoteAddress }) });
     return Promise.resolve(answer).then((response) => {
       if (isStream(response)) streams.add(cut);
@@ -71,12 +74,12 @@ export async function serveEdge({
 }
 
 /** A caller who sends slowly on purpose holds a connection no longer than its body may take. */
-function endLate(incoming: HttpBindings["incoming"], cut: () => void): void {
+function endLate(incoming: HttpBindings["incoming"], cut: () => void, bodyMs: number): void {
   const { method = "GET", url = "/" } = incoming;
   if (method === "GET" || method === "HEAD" || takesStream(method, url.split("?", 1)[0] ?? "")) return;
   const late = setTimeout(() => {
     if (!incoming.complete) cut();
-  }, requestMs);
+  }, bodyMs);
   incoming.once("close", () => clearTimeout(late));
 }
 

@@ -28,6 +28,8 @@ export interface Configuration {
   acmeDirectory: string | undefined;
   /** Authenticated API, per token and minute. */
   apiPerMinute: number;
+  /** Between two looks at the branch of an auto-deployed project, for pushes whose delivery never came; 0: never. */
+  reconcileSeconds: number;
   /** DNS servers for names that users give and for checks of DNS, `address` or `address:port`; empty: the system's. */
   resolvers: string[];
   /** Addresses and CIDR ranges that guarded requests reach although they are not public. */
@@ -56,6 +58,7 @@ const known = [
   "SLIPWAY_BASE_DOMAIN",
   "SLIPWAY_ACME_DIRECTORY",
   "SLIPWAY_API_LIMIT",
+  "SLIPWAY_RECONCILE_SECONDS",
   "SLIPWAY_RESOLVERS",
   "SLIPWAY_ALLOW_PRIVATE_TARGETS",
   "SLIPWAY_SMTP_URL",
@@ -98,6 +101,11 @@ export function readConfiguration(environment: Environment, surroundings: Surrou
       default: limits.apiPerMinute,
       least: 1,
       most: 10_000_000,
+    }),
+    reconcileSeconds: readNumber("SLIPWAY_RECONCILE_SECONDS", value("SLIPWAY_RECONCILE_SECONDS"), {
+      default: limits.reconcileMs / 1000,
+      least: 0,
+      most: 86_400,
     }),
     resolvers: readResolvers(value("SLIPWAY_RESOLVERS")),
     allowPrivateTargets: readRanges("SLIPWAY_ALLOW_PRIVATE_TARGETS", value("SLIPWAY_ALLOW_PRIVATE_TARGETS")),

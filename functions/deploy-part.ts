@@ -1,19 +1,23 @@
 /** The deployments module with all that it needs: its routes, what its runner runs, and the folder of uploads. */
 import { join } from "node:path";
+import { replayDelivery } from "../edge/webhooks/inbox.ts";
 import { wallClock } from "../shared/adapters/clocks.ts";
+import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
 import { createFileBlobStore } from "../shared/adapters/file-blob-store.ts";
 import { createGitHostApi } from "../shared/adapters/git-host-api-http.ts";
 import { createFrameworkCatalogue } from "../shared/adapters/vercel-frameworks.ts";
-import { createSealer } from "../shared/crypto/seal.ts";
+import { createSealer, type Sealer } from "../shared/crypto/seal.ts";
 import type { KeyRing } from "../shared/domain/instance-secrets.ts";
 import { limits } from "../shared/domain/limits.ts";
 import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
 import { createDeploymentKind } from "./deploy/deployment-kind.ts";
+import { forgetDeliveries } from "./deploy/inbox/forget-old.ts";
+import { reconcile } from "./deploy/reconcile/sweep.ts";
 import { createDeploy } from "./deploy/routes.ts";
 import { forgetOldStatuses } from "./deploy/statuses/outbox.ts";
 import { sendDueStatuses } from "./deploy/statuses/send.ts";
 import { sweepUploads } from "./deploy/uploads/sweep.ts";
-import type { AssembledPart, PartContext } from "./part-context.ts";
+import type { AssembledPart, PartContext, Sweep } from "./part-context.ts";
 
 export interface DeployPartOptions {
   rings: Record<"server" | "env" | "git" | "registry", KeyRing>;
@@ -28,10 +32,26 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
   const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, sealer, uploads };
   const gitHostApi = createGitHostApi(context.outside.operated);
   const kind = createDeploymentKind({ ...common, frameworks: createFrameworkCatalogue() });
+  // The commit itself wakes the runner; it needs no nudge.
+  const ingress = {
+    store: createPostgresEdgeStore(context.db),
+    log: context.log,
+    nudge: async () => undefined,
+  };
   return {
-    app: createDeploy({ ...common, kind, mode }),
+    app: createDeploy({
+      ...common,
+      kind,
+      mode,
+      redeliver: (id, replay) => replayDelivery(ingress, id, replay),
+    }),
     kinds: [kind, createCleanUpKind(common)],
     sweeps: [
+      ...reconcileSweep(context, sealer),
+      {
+        everyMs: limits.expiredSweepMs,
+        run: () => forgetDeliveries(context.db, { nowMs: wallClock.nowMs() }),
+      },
       {
         everyMs: limits.statusSweepMs,
         run: () => sendDueStatuses({ ...common, gitHostApi, baseUrl }),
@@ -46,4 +66,12 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
       },
     ],
   };
+}
+
+function reconcileSweep(context: PartContext, sealer: Sealer): Sweep[] {
+  const { db, shell, log, stopping: signal } = context;
+  const everyMs = context.configuration.reconcileSeconds * 1000;
+  if (everyMs === 0) return [];
+  const run = () => reconcile({ db, shell, sealer, log, everyMs, signal });
+  return [{ everyMs: Math.min(limits.reconcileSweepMs, everyMs), run }];
 }

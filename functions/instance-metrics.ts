@@ -21,6 +21,8 @@ export interface InstanceParts {
   pool: () => { total: number; idle: number; waiting: number };
   shell: () => { connections: number; channels: number };
   streams: () => number;
+  /** Messages that were given up; absent where this process has no queue. */
+  countDead?: () => Promise<number>;
 }
 
 const databaseCacheMs = 10_000;
@@ -59,6 +61,14 @@ export function measureInstance(metrics: Metrics, parts: InstanceParts): () => v
     databaseGauges,
     cached(parts.clock, () => databaseSamples(parts.db)),
   );
+  const { countDead } = parts;
+  if (countDead !== undefined) {
+    const dead = { name: "slipway_queue_dead", help: "Messages that were given up; their operations go on." };
+    metrics.gauges(
+      [dead],
+      cached(parts.clock, async () => [{ name: dead.name, value: await countDead() }]),
+    );
+  }
   return () => void delay.disable();
 }
 
@@ -101,6 +111,10 @@ const databaseGauges = [
   { name: "slipway_operations_ownerless", help: "In flight, but nobody has held the lease for two minutes." },
   { name: "slipway_deliveries", help: "Deliveries received in the last 24 hours, by status." },
   { name: "slipway_deliveries_without_project", help: "Of these, the ones that no project was found for." },
+  {
+    name: "slipway_branches_unseen",
+    help: "Branches that could not be looked at for missed pushes, lately.",
+  },
   { name: "slipway_alerts_waiting", help: "Alerts that were raised and not told yet." },
   { name: "slipway_notifications_waiting", help: "Notifications that wait for their channel." },
 ];
@@ -122,13 +136,15 @@ async function databaseSamples(db: Database): Promise<Sample[]> {
       select status, count(*)::int as count, count(*) filter (where organization_id is null)::int as lost
       from webhook_deliveries where id >= ${yesterday} group by status`,
   );
-  const [waiting] = await rowsOf<{ alerts: number; notifications: number }>(
+  const [waiting] = await rowsOf<{ alerts: number; notifications: number; unseen: number }>(
     db,
     sql`
       select (select count(*)::int from alerts where told_at is null) as alerts,
-        (select count(*)::int from notification_deliveries where status in ('queued', 'sending')) as notifications`,
+        (select count(*)::int from notification_deliveries where status in ('queued', 'sending')) as notifications,
+        (select count(*)::int from branch_heads where misses > 0) as unseen`,
   );
   return [
+    { name: "slipway_branches_unseen", value: waiting?.unseen ?? 0 },
     { name: "slipway_alerts_waiting", value: waiting?.alerts ?? 0 },
     { name: "slipway_notifications_waiting", value: waiting?.notifications ?? 0 },
     ...operations.map(({ kind, state, count }) => ({

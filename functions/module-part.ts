@@ -89,6 +89,7 @@ export async function startModule(module: ModuleName, options: StartPart): Promi
     ...{ version, mode: configuration.mode, db, clock: monotonicClock, pool: database.counts },
     shell: () => shell.counts(),
     streams: served.streams,
+    ...(queue === undefined ? {} : { countDead: () => queue.countDead("deploy") }),
   });
   return {
     url: served.url,

@@ -152,6 +152,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     pool: database.counts,
     shell: () => shell.counts(),
     streams: served.streams,
+    countDead: () => queue.countDead("deploy"),
   });
 
   return {

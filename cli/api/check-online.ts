@@ -32,6 +32,7 @@ function fromMetrics(text: string): Finding[] {
   }
   const failed = readSeries(text, 'slipway_deliveries{status="failed"}');
   const lost = readSeries(text, "slipway_deliveries_without_project");
+  const dead = readSeries(text, "slipway_queue_dead");
   const ownerless = readSeries(text, "slipway_operations_ownerless");
   return [
     failed + lost === 0
@@ -40,6 +41,13 @@ function fromMetrics(text: string): Finding[] {
           "api_deliveries",
           `In the last 24 hours ${failed} failed and ${lost} matched no project.`,
           "Failed ones are tried again by themselves. For the others compare repositories with those of the projects.",
+        ),
+    dead === 0
+      ? ok("api_queue", "No message was given up.")
+      : warn(
+          "api_queue",
+          `${dead} messages were given up; the work that they were for goes on without them.`,
+          'Look for "handling a message failed" in the platform\'s log.',
         ),
     ownerless === 0
       ? ok("api_operations", "None is stuck.")

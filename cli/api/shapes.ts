@@ -1,4 +1,5 @@
 /** The answers of the API as types, taken from the contract's schemas. */
+import type { webhookDelivery, webhookDeliveryDetail } from "../../shared/contract/deliveries.ts";
 import type { deployment } from "../../shared/contract/deployments.ts";
 import type { member } from "../../shared/contract/members.ts";
 import type { channel } from "../../shared/contract/notifications.ts";
@@ -7,6 +8,8 @@ import type { registry } from "../../shared/contract/registries.ts";
 import type { server, serverCheck } from "../../shared/contract/servers.ts";
 
 export type Channel = (typeof channel)["_output"];
+export type Delivery = (typeof webhookDelivery)["_output"];
+export type DeliveryDetail = (typeof webhookDeliveryDetail)["_output"];
 export type Deployment = (typeof deployment)["_output"];
 export type Member = (typeof member)["_output"];
 export type Project = (typeof project)["_output"];

@@ -86,6 +86,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("../deployments.ts")).defineDeployments,
   },
   {
+    name: "deliveries",
+    summary: "what git hosts sent, why a push did not deploy, and once more",
+    load: async () => (await import("../deliveries.ts")).defineDeliveries,
+  },
+  {
     name: "logs",
     summary: "log of a deployment",
     load: async () => (await import("../logs.ts")).defineLogs,

@@ -16,6 +16,13 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.floor((ms % 60_000) / 1000)} s`;
 }
 
+/** "30m", "24h", "7d"; undefined for what is no span. */
+export function spanMs(text: string): number | undefined {
+  const [, count, unit = ""] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
+  const units: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+  return count === undefined ? undefined : Number(count) * (units[unit] ?? Number.NaN);
+}
+
 function length(seconds: number): string {
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;

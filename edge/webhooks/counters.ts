@@ -5,6 +5,8 @@ export interface Counters {
   count(status: 401 | 413 | 429, source: string): void;
   /** Newest minute first. */
   list(): RefusedCount[];
+  /** Nothing before this time is counted. */
+  sinceMs(): number;
 }
 
 export interface RefusedCount {
@@ -15,10 +17,14 @@ export interface RefusedCount {
   count: number;
 }
 
+const keptMs = 3_600_000;
+
 /** Of the last hour at most; beyond `mostEntries` the oldest go first. */
 export function createCounters(now: () => number = Date.now, mostEntries = 5_000): Counters {
   const entries = new Map<string, RefusedCount>();
+  const startedMs = now();
   return {
+    sinceMs: () => Math.max(startedMs, now() - keptMs),
     count(status, source) {
       const minute = new Date(Math.floor(now() / 60_000) * 60_000).toISOString();
       const key = `${minute} ${status} ${source}`;
@@ -27,7 +33,7 @@ export function createCounters(now: () => number = Date.now, mostEntries = 5_000
         known.count += 1;
         return;
       }
-      const oldest = new Date(now() - 3_600_000).toISOString();
+      const oldest = new Date(now() - keptMs).toISOString();
       for (const [each, entry] of entries) {
         if (entries.size < mostEntries && entry.minute > oldest) break;
         entries.delete(each);
@@ -50,5 +56,6 @@ export function counted(counters: Counters, metrics: Metrics): Counters {
       counters.count(status, source);
     },
     list: () => counters.list(),
+    sinceMs: () => counters.sinceMs(),
   };
 }

@@ -6,8 +6,15 @@ import { z } from "zod";
 import { newId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import { servicesNotDeployable } from "../../shared/domain/project.ts";
-import type { DeliveryPlan, LinkedProject, PlannedOutcome, Push } from "../../shared/ports/edge-store.ts";
+import type {
+  DeliveryPlan,
+  LinkedProject,
+  PlannedOutcome,
+  Push,
+  VerifiedDelivery,
+} from "../../shared/ports/edge-store.ts";
 
+const heads = "refs/heads/";
 const sha = z.string().regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/);
 
 const pushPayload = z.object({
@@ -30,10 +37,10 @@ export function planDelivery(
   const parsed = pushPayload.safeParse(payload);
   if (!parsed.success) return ignored("malformed_push");
   const { ref, before, after, deleted, repository, head_commit } = parsed.data;
-  if (!ref.startsWith("refs/heads/")) return ignored("not_a_branch", projects);
+  if (!ref.startsWith(heads)) return ignored("not_a_branch", projects);
   if (deleted === true || /^0+$/.test(after)) return ignored("branch_deleted", projects);
   const push: Push = {
-    branch: ref.slice("refs/heads/".length),
+    branch: ref.slice(heads.length),
     beforeSha: before,
     commitSha: after,
     commitMessage: plainMessage(head_commit?.message),
@@ -41,6 +48,17 @@ export function planDelivery(
   const outcomes = projects.map((project) => outcomeOf(project, push, repository.default_branch ?? null));
   if (outcomes.some((outcome) => outcome.verdict === "deployed")) return { reason: null, outcomes };
   return { reason: "no_matching_project", outcomes };
+}
+
+/** Of a push, for whoever looks for it in the inbox; not what is deployed. */
+export function namedBy(
+  event: string | null,
+  payload: unknown,
+): Pick<VerifiedDelivery, "branch" | "commitSha"> {
+  const parsed = event === "push" ? pushPayload.safeParse(payload) : undefined;
+  if (parsed?.success !== true) return { branch: null, commitSha: null };
+  const { ref, after } = parsed.data;
+  return { branch: ref.startsWith(heads) ? ref.slice(heads.length) : null, commitSha: after };
 }
 
 function outcomeOf(project: LinkedProject, push: Push, defaultBranch: string | null): PlannedOutcome {

@@ -3,11 +3,13 @@
  * the deployments that follow. Whatever happens in between, the row is there and says how far it came; the sweeper
  * takes up what was left over.
  */
+import type { DeliveryReplay } from "../../shared/domain/delivery.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import type {
   Claim,
   DeliveryPlan,
   LinkedProject,
+  Reclaimed,
   SettledDelivery,
   Trust,
   VerifiedDelivery,
@@ -75,24 +77,37 @@ export async function sweepDeliveries(options: InboxOptions): Promise<void> {
 
 async function sweepSome(options: InboxOptions): Promise<number> {
   const leftOver = await options.store.inbox.reclaim(sweptAtOnce);
-  for (const { delivery, ...claim } of leftOver) {
-    const read = readDelivery(delivery.body);
-    const trust: Trust =
-      delivery.verdict === "instance_secret"
-        ? { by: "instance_secret" }
-        : {
-            by: "project_secret",
-            organizationIds: claim.organizationId === null ? [] : [claim.organizationId],
-          };
-    try {
-      const projects =
-        read.repository === null ? [] : await options.store.inbox.linkedProjects(read.repository, trust);
-      await handle(options, claim, delivery, read.payload, of(claim, projects));
-    } catch (error) {
-      await failed(options, claim, error);
-    }
-  }
+  for (const each of leftOver) await handleAgain(options, each);
   return leftOver.length;
+}
+
+/** Handles a stored delivery again because a person asked for it; false: it is being handled right now. */
+export async function replayDelivery(
+  options: InboxOptions,
+  id: string,
+  replay: DeliveryReplay,
+): Promise<boolean> {
+  const claimed = await options.store.inbox.replay(id, replay);
+  if (claimed === null) return false;
+  await handleAgain(options, claimed);
+  return true;
+}
+
+/** From the bytes as they came, with the projects of now and the trust of then. */
+async function handleAgain(options: InboxOptions, { delivery, replay, ...claim }: Reclaimed): Promise<void> {
+  const { organizationId } = claim;
+  const trust: Trust =
+    delivery.verdict === "instance_secret"
+      ? { by: "instance_secret" }
+      : { by: "project_secret", organizationIds: organizationId === null ? [] : [organizationId] };
+  try {
+    const { repository, payload } = readDelivery(delivery.body);
+    const linked = repository === null ? [] : await options.store.inbox.linkedProjects(repository, trust);
+    const projects = linked.filter(({ id }) => replay?.projectIds?.includes(id) ?? true);
+    await handle(options, claim, delivery, payload, of(claim, projects));
+  } catch (error) {
+    await failed(options, claim, error);
+  }
 }
 
 /** Bodies are up to 5 MiB each: few at a time. */

@@ -7,6 +7,7 @@ import { Refusal } from "../../shared/domain/refusal.ts";
 import { createOpenedSecrets } from "../adapters/opened-secrets.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
 import { inBackground } from "../router/in-background.ts";
+import { namedBy } from "./git-push.ts";
 import { type Received, receive } from "./inbox.ts";
 import { providerOf, unknownProvider } from "./providers.ts";
 import { resolveTrust } from "./resolve-secret.ts";
@@ -37,7 +38,8 @@ export function receiveDelivery(given: EdgeOptions): (c: Context<EdgeEnv>) => Pr
       throw new Refusal("validation", "malformed_json", "The body is not valid JSON.");
 
     const { deliveryId, event, kept } = headers;
-    const delivery = { provider, deliveryId, event, headers: kept, body, verdict: verified.trust.by };
+    const said = { event, repository, ...namedBy(event, payload) };
+    const delivery = { provider, deliveryId, ...said, headers: kept, body, verdict: verified.trust.by };
     return answer(deliveryId, await orUnavailable(receive(options, delivery, payload, verified.projects)));
   };
 }

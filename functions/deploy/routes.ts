@@ -17,6 +17,8 @@ import { buildAccess } from "./build-access.ts";
 import { cancel } from "./cancel.ts";
 import { create } from "./create.ts";
 import type { DeploymentKind } from "./deployment-kind.ts";
+import type { Redeliver } from "./inbox/replay.ts";
+import { addInboxRoutes } from "./inbox/routes.ts";
 import { list } from "./list.ts";
 import { pin } from "./pin.ts";
 import { readLogs } from "./read-logs.ts";
@@ -38,6 +40,8 @@ export interface DeployOptions extends Pick<ModuleAppOptions, "verifyIdentity" |
   uploads: BlobStore;
   /** SLIPWAY_MODE: the cloud takes no folders. */
   mode: "self-hosted" | "cloud";
+  /** Handles a delivery again as the ingress does. */
+  redeliver: Redeliver;
   /** Ends open streams when the process stops. */
   stopping?: AbortSignal;
 }
@@ -107,6 +111,7 @@ export function createDeploy(options: DeployOptions): ModuleApp {
   });
 
   addUploads(app, options);
+  addInboxRoutes(app, options);
   return app;
 }
 

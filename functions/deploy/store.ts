@@ -18,6 +18,8 @@ export interface NewDeployment {
   serverId: string;
   trigger: DeploymentTrigger;
   branch: string | null;
+  /** Where the branch was before. */
+  beforeSha?: string | null;
   commitSha?: string | null;
   commitMessage?: string | null;
   /** The stored upload that it is built from. */

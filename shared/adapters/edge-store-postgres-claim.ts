@@ -45,14 +45,15 @@ function rowsToClaim(wanted: readonly Wanted[]) {
   const keys = new Set<string>();
   return wanted.flatMap(({ delivery, organizationIds, ignored }, place) =>
     organizationIds.flatMap((organizationId) => {
-      const { provider, deliveryId, event, headers, verdict } = delivery;
+      const { body: _, ...said } = delivery;
+      const { provider, deliveryId } = said;
       const key = `${provider} ${organizationId ?? ""} ${deliveryId}`;
       if (keys.has(key)) return [];
       keys.add(key);
       const plan = ignored.get(organizationId);
       const outcome = { status: plan === undefined ? "claimed" : "ignored", reason: plan?.reason ?? null };
-      const row = { key, place, id: newId("delivery"), organizationId, provider, deliveryId, event, headers };
-      return [{ ...row, verdict, ...outcome, outcomes: plan?.outcomes ?? [] }];
+      const row = { key, place, id: newId("delivery"), organizationId, ...said };
+      return [{ ...row, ...outcome, outcomes: plan?.outcomes ?? [] }];
     }),
   );
 }
@@ -66,20 +67,22 @@ function insert(db: Database, wanted: readonly Wanted[], rows: ReturnType<typeof
     db,
     sql`
       insert into webhook_deliveries as row (
-        id, organization_id, provider, delivery_id, event, headers, body, verdict, attempts, status, reason, outcomes,
-        lease_until, finished_at
+        id, organization_id, provider, delivery_id, event, repository, branch, commit_sha, headers, body, verdict,
+        attempts, status, reason, outcomes, lease_until, finished_at
       )
-      select id, "organizationId", provider, "deliveryId", event, headers, body, verdict, 1, status, reason, outcomes,
+      select id, "organizationId", provider, "deliveryId", event, repository, branch, "commitSha", headers, body,
+        verdict, 1, status, reason, outcomes,
         case status when 'claimed' then ${leaseEnd} end, case status when 'ignored' then now() end
       from jsonb_to_recordset(${encode(rows)}::jsonb) as wanted(
         key text, place int, id text, "organizationId" text, provider text, "deliveryId" text, event text,
-        headers jsonb, verdict text, status text, reason text, outcomes jsonb
+        repository text, branch text, "commitSha" text, headers jsonb, verdict text, status text, reason text, outcomes jsonb
       )
       join (values ${sql.join(bodies, sql`, `)}) as bodies(place, body) using (place)
       order by key
       on conflict (provider, delivery_id, (coalesce(organization_id, ''))) do update set
-        event = excluded.event, headers = excluded.headers, body = excluded.body, verdict = excluded.verdict,
-        status = excluded.status, attempts = row.attempts + 1, lease_until = excluded.lease_until,
+        event = excluded.event, repository = excluded.repository, branch = excluded.branch,
+        commit_sha = excluded.commit_sha, headers = excluded.headers, body = excluded.body,
+        verdict = excluded.verdict, replay = null, status = excluded.status, attempts = row.attempts + 1, lease_until = excluded.lease_until,
         reason = excluded.reason, outcomes = excluded.outcomes, finished_at = excluded.finished_at
       where row.status in ('received', 'failed')
         or (row.status = 'claimed' and row.lease_until < clock_timestamp())

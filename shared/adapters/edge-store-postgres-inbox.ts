@@ -2,6 +2,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
 import type { Gather } from "../db/in-batches.ts";
+import type { DeliveryReplay } from "../domain/delivery.ts";
 import { limits } from "../domain/limits.ts";
 import { encode, rowsOf, type Together } from "../operations/statements.ts";
 import type {
@@ -9,6 +10,7 @@ import type {
   HookedProject,
   InboxStore,
   LinkedProject,
+  Reclaimed,
   Trust,
   VerifiedDelivery,
 } from "../ports/edge-store.ts";
@@ -26,6 +28,7 @@ export function createPostgresInbox(db: Database, together: Together, gather: Ga
     reportRejected: (repository) => reportRejected(db, repository),
     reclaim: (most) => reclaim(db, most),
     endClaimsOfTheDead: () => endClaimsOfTheDead(db),
+    replay: (id, asked) => replay(db, id, asked),
   };
 }
 
@@ -83,7 +86,7 @@ async function fail(db: Database, { id, attempt }: Claim, reason: string): Promi
   );
 }
 
-async function reclaim(db: Database, most: number): Promise<(Claim & { delivery: VerifiedDelivery })[]> {
+async function reclaim(db: Database, most: number): Promise<Reclaimed[]> {
   const rows = await rowsOf<ReclaimedRow>(
     db,
     sql`
@@ -100,35 +103,34 @@ async function reclaim(db: Database, most: number): Promise<(Claim & { delivery:
         limit ${most}
         for update skip locked
       )
-      returning id, organization_id, attempts, provider, delivery_id, event, headers, body, verdict`,
+      returning ${reclaimedColumns}`,
   );
-  return rows.map((row) => ({
-    id: row.id,
-    organizationId: row.organization_id,
-    attempt: row.attempts,
-    delivery: {
-      provider: row.provider,
-      deliveryId: row.delivery_id,
-      event: row.event,
-      headers: row.headers,
-      body: Uint8Array.from(row.body),
-      verdict: row.verdict,
-    },
-  }));
+  return rows.map(reclaimed);
 }
 
 async function endClaimsOfTheDead(db: Database): Promise<void> {
   await rowsOf(db, sql`update webhook_deliveries set lease_until = null where status = 'claimed'`);
 }
 
-interface ReclaimedRow {
-  id: string;
-  organization_id: string | null;
-  attempts: number;
-  provider: string;
-  delivery_id: string;
-  event: string | null;
-  headers: Record<string, string>;
-  body: Uint8Array;
-  verdict: Trust["by"];
+/** Neither a handler under way nor the sweeper's next try is disturbed: there is one owner, whoever takes the claim. */
+async function replay(db: Database, id: string, asked: DeliveryReplay): Promise<Reclaimed | null> {
+  const [row] = await rowsOf<ReclaimedRow>(
+    db,
+    sql`
+      update webhook_deliveries set status = 'claimed', attempts = attempts + 1, lease_until = ${leaseEnd},
+        replay = ${encode(asked)}::jsonb, finished_at = null
+      where id = ${id} and (status <> 'claimed' or lease_until < clock_timestamp())
+      returning ${reclaimedColumns}`,
+  );
+  return row === undefined ? null : reclaimed(row);
+}
+
+type ReclaimedRow = Claim & { replay: DeliveryReplay | null } & VerifiedDelivery;
+
+const reclaimedColumns = sql`id, organization_id as "organizationId", attempts as attempt, replay, provider,
+  delivery_id as "deliveryId", event, repository, branch, commit_sha as "commitSha", headers, body, verdict`;
+
+function reclaimed({ id, organizationId, attempt, replay: asked, ...delivery }: ReclaimedRow): Reclaimed {
+  const body = Uint8Array.from(delivery.body);
+  return { id, organizationId, attempt, replay: asked, delivery: { ...delivery, body } };
 }

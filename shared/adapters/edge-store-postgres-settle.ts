@@ -4,6 +4,7 @@
  * it; a test holds the two together.
  */
 import { type SQL, sql } from "drizzle-orm";
+import { limits } from "../domain/limits.ts";
 import { channels } from "../operations/channels.ts";
 import { encode, type Together } from "../operations/statements.ts";
 import type { Claim, DeliveryPlan, SettledDelivery } from "../ports/edge-store.ts";
@@ -33,12 +34,13 @@ function outcome(claim: Claim, plan: DeliveryPlan): SQL {
       : each,
   );
   return sql`
-      with claim as (
-        select id, organization_id from webhook_deliveries
+      with recursive claim as (
+        select id, organization_id, replay from webhook_deliveries
         where id = ${claim.id} and attempts = ${claim.attempt} and status = 'claimed'
         for update
-      ), fresh as (
-        select planned.*, project.organization_id, project.server_id, organization.primary_owner_id
+      ), planned as (
+        select planned.*, project.organization_id, project.server_id, organization.primary_owner_id,
+          project.repository || ' ' || coalesce(project.branch, '') as source
         from claim
         join jsonb_to_recordset(${encode(planned)}::jsonb) as planned(
           id text, "projectId" text, branch text, "beforeSha" text, "commitSha" text, "commitMessage" text
@@ -47,11 +49,16 @@ function outcome(claim: Claim, plan: DeliveryPlan): SQL {
           and project.organization_id = claim.organization_id and project.deleted_at is null
           and project.deleting_at is null
         join organizations as organization on organization.id = project.organization_id
+      ), ${movedOn}, judged as (
+        select planned.*, ${whySkipped} as skip
+        from claim, planned
         left join lateral (
-          select before_sha, commit_sha from deployments
-          where project_id = planned."projectId" order by id desc limit 1
+          select trigger, before_sha, commit_sha, operations.state
+          from deployments join operations using (id)
+          where project_id = planned."projectId" order by deployments.id desc limit 1
         ) as newest on true
-        where (newest.before_sha, newest.commit_sha) is distinct from (planned."beforeSha", planned."commitSha")
+      ), fresh as (
+        select * from judged where skip is null
       ), started as (
         insert into operations (id, organization_id, kind, subject_id, state, next_seq, created_by)
         select id, organization_id, 'deployment', "projectId", 'queued', 2, primary_owner_id from fresh
@@ -66,15 +73,21 @@ function outcome(claim: Claim, plan: DeliveryPlan): SQL {
         select fresh.id, fresh.organization_id, "projectId", server_id, 'push', branch, "beforeSha", "commitSha",
           "commitMessage", claim.id
         from fresh, claim
+      ), seen as (
+        insert into branch_heads (project_id, source, head, pushed_at)
+        select "projectId", source, "commitSha", now() from fresh
+        on conflict (project_id) do update set
+          source = excluded.source, head = excluded.head, pushed_at = excluded.pushed_at
       ), looked as (
         select coalesce(jsonb_agg(
           case when outcome ->> 'verdict' = 'deployed' and fresh.id is null
-            then jsonb_build_object(
-              'projectId', outcome -> 'projectId', 'verdict', 'skipped', 'reason', 'duplicate_push')
+            then jsonb_build_object('projectId', outcome -> 'projectId', 'verdict', 'skipped',
+              'reason', coalesce(judged.skip, 'project_gone'))
             else outcome end
           order by place), '[]'::jsonb) as outcomes
         from jsonb_array_elements(${encode(outcomes)}::jsonb) with ordinality as each(outcome, place)
-        left join fresh on fresh.id = outcome ->> 'deploymentId'
+        left join judged on judged.id = outcome ->> 'deploymentId'
+        left join fresh on fresh.id = judged.id
       ), told as (
         select jsonb_agg(jsonb_build_object('id', id, 'projectId', "projectId")) as deployments,
           count(pg_notify(${channels.due}, id)) as notified
@@ -82,9 +95,53 @@ function outcome(claim: Claim, plan: DeliveryPlan): SQL {
       )
       update webhook_deliveries as row set
         status = case when told.notified > 0 then 'done' else 'ignored' end,
-        reason = case when told.notified > 0 then null else coalesce(${plan.reason}::text, 'duplicate_push') end,
-        outcomes = looked.outcomes, finished_at = now(), lease_until = null
+        reason = case when told.notified > 0 then null
+          else coalesce(${plan.reason}::text, (select max(skip) from judged), 'project_gone') end,
+        outcomes = looked.outcomes || ${outcomesOfOthers}, finished_at = now(), lease_until = null
       from claim, looked, told
       where row.id = claim.id
       returning row.status, row.reason, coalesce(told.deployments, '[]'::jsonb) as deployments`;
 }
+
+/**
+ * Where the branch went from the commit of each push, as far as the project's latest pushes tell. An edge is a push that
+ * was seen, from its \`before\` to its \`after\`, so that ancestry is known without asking git. Of an ordinary push nothing
+ * is known yet, and the walk ends at once.
+ */
+const movedOn = sql`
+  edges as materialized (
+    select planned.id, lately.before_sha as source, lately.commit_sha as target
+    from planned, lateral (
+      select branch, before_sha, commit_sha from deployments
+      where project_id = planned."projectId" order by deployments.id desc limit ${limits.pushesRemembered}
+    ) as lately
+    where lately.branch = planned.branch and lately.before_sha is not null and lately.commit_sha is not null
+  ), moved_on as (
+    select edges.id, edges.target from edges join planned using (id) where edges.source = planned."commitSha"
+    union
+    select edges.id, edges.target from moved_on join edges on edges.id = moved_on.id and edges.source = moved_on.target
+  )`;
+
+/**
+ * null: it deploys. A push whose own \`before\` lies behind its commit went back there, and is not stale for that. After
+ * the reconcile job deployed a head, the pushes that led there are late: the last is a duplicate, the first is stale.
+ */
+const whySkipped = sql`
+  case
+    when coalesce((claim.replay ->> 'force')::boolean, false) then null
+    when (newest.before_sha, newest.commit_sha) is not distinct from (planned."beforeSha", planned."commitSha")
+      or (newest.trigger = 'reconcile' and newest.commit_sha = planned."commitSha")
+    then case when claim.replay is not null and newest.state in ('failed', 'cancelled') then null
+      else 'duplicate_push' end
+    when newest.trigger = 'reconcile' and newest.before_sha = planned."beforeSha" then 'stale'
+    when exists (select from moved_on where moved_on.id = planned.id) and not exists (
+      select from moved_on where moved_on.id = planned.id and moved_on.target = planned."beforeSha") then 'stale'
+  end`;
+
+/** A replay for some of the projects says nothing about the others. */
+const outcomesOfOthers = sql`
+  coalesce((
+    select jsonb_agg(before.outcome) from jsonb_array_elements(row.outcomes) as before(outcome)
+    where not exists (
+      select from jsonb_array_elements(looked.outcomes) as now(outcome)
+      where now.outcome ->> 'projectId' = before.outcome ->> 'projectId')), '[]'::jsonb)`;

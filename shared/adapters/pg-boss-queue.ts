@@ -65,7 +65,7 @@ export async function createPgBossQueue(options: PgBossQueueOptions): Promise<Qu
     },
     async countDead(queue) {
       await prepared(queue);
-      // Counted now: the figures that pg-boss keeps are a minute old.
+      // Kept for a minute by pg-boss; without `force` for an hour.
       return (await boss.getQueueStats(deadQueue(queue), { force: true })).at(0)?.queuedCount ?? 0;
     },
     async close() {

@@ -1,5 +1,6 @@
 /** Every route there is. A route that is not listed here is not mounted. */
 import * as auth from "./auth.ts";
+import * as deliveries from "./deliveries.ts";
 import * as deployments from "./deployments.ts";
 import * as domains from "./domains.ts";
 import * as gitConnections from "./git-connections.ts";
@@ -31,6 +32,7 @@ export const allRoutes: readonly Route[] = [
   uploads,
   notifications,
   webhooks,
+  deliveries,
   system,
 ]
   .flatMap((module) => Object.values(module) as unknown[])

@@ -18,6 +18,7 @@ import {
   timestamp,
   uniqueIndex,
 } from "drizzle-orm/pg-core";
+import type { DeliveryOutcome, DeliveryReplay, DeliveryStatus, DeliveryVerdict } from "../domain/delivery.ts";
 import type { DeploymentTrigger, OperationError } from "../domain/deployment.ts";
 import type { CommitState, GitConnectionKind, HostHook } from "../domain/git-connection.ts";
 import type { Permission, Role } from "../domain/permission.ts";
@@ -487,6 +488,7 @@ export const deployments = pgTable(
     index("deployments_organization").on(table.organizationId, table.id),
     index("deployments_project").on(table.projectId, table.id),
     index("deployments_upload").on(table.uploadDigest).where(sql`upload_digest is not null`),
+    index("deployments_delivery").on(table.deliveryId).where(sql`delivery_id is not null`),
     uniqueIndex("deployments_host_port").on(table.serverId, table.hostPort).where(sql`host_port is not null`),
   ],
 );
@@ -556,13 +558,19 @@ export const webhookDeliveries = pgTable(
     deliveryId: text().notNull(),
     organizationId: text().references(() => organizations.id),
     event: text(),
+    /** `owner/repo` in lower case, and of a push its branch and commit: what the delivery says of itself. */
+    repository: text(),
+    branch: text(),
+    commitSha: text(),
     headers: jsonb().$type<Record<string, string>>().notNull(),
     body: bytea().notNull(),
-    status: text().$type<"received" | "claimed" | "done" | "failed" | "ignored">().notNull(),
-    verdict: text(),
+    status: text().$type<DeliveryStatus>().notNull(),
+    verdict: text().$type<DeliveryVerdict>(),
     reason: text(),
     /** Every project that was looked at: matched or the reason for the skip, and the deployment. */
-    outcomes: jsonb().$type<Record<string, unknown>[]>().notNull().default([]),
+    outcomes: jsonb().$type<DeliveryOutcome[]>().notNull().default([]),
+    /** The last time that a person had it handled again; null where nobody did. */
+    replay: jsonb().$type<DeliveryReplay | null>(),
     attempts: integer().notNull().default(0),
     leaseUntil: at(),
     receivedAt: createdAt(),
@@ -579,6 +587,30 @@ export const webhookDeliveries = pgTable(
       .on(table.receivedAt)
       .where(sql`status in ('received', 'claimed', 'failed')`),
   ],
+);
+
+/**
+ * The last head seen of the branch that a project deploys: by a push, or by the reconcile job, which looks for pushes
+ * that never came. A column of projects would be locked by every push.
+ */
+export const branchHeads = pgTable(
+  "branch_heads",
+  {
+    projectId: text()
+      .primaryKey()
+      .references(() => projects.id),
+    /** Repository and branch that the head is of; another one begins anew. */
+    source: text().notNull(),
+    /** null: not seen yet. */
+    head: text(),
+    /** When a push brought the head; a git host may still show the one before for a moment. */
+    pushedAt: at(),
+    /** Also the claim of who looks: it is moved on before the look. */
+    nextLookAt: at().notNull().defaultNow(),
+    /** Looks in a row without an answer. */
+    misses: integer().notNull().default(0),
+  },
+  (table) => [index("branch_heads_due").on(table.nextLookAt)],
 );
 
 export const auditEntries = pgTable(

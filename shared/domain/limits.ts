@@ -34,6 +34,22 @@ export const limits = {
   deliveryRetryMs: 30_000,
   deliveryRetryMostMs: 3_600_000,
   deliveryAttempts: 10,
+  /** Pushes of a project that tell where a branch went: a delivery that is later than so many counts as new. */
+  pushesRemembered: 100,
+  /** Deliveries are looked at for 30 days; then they go, so many in one statement. */
+  webhookDeliveriesKeptMs: 30 * 86_400_000,
+  deliveriesForgotten: 500,
+  /** Each auto-deployed branch is looked at this often, so many at once, and for so long. */
+  reconcileMs: 300_000,
+  reconcileAtOnce: 4,
+  reconcileLookMs: 20_000,
+  /** Of one sweep; what is left over is due at the next one. */
+  reconcileRounds: 250,
+  reconcileSweepMs: 15_000,
+  /** A git host may show the head before for a moment after a push. */
+  reconcileGraceMs: 60_000,
+  /** Between looks at a branch that cannot be seen. */
+  reconcileRestMostMs: 3_600_000,
   /** Longer ids of deliveries are kept as their hash. */
   deliveryIdLength: 128,
   commitMessageLength: 500,

@@ -3,6 +3,7 @@
  * of each other, so that a driver without interactive transactions (HTTP) can serve it as well, under a database role
  * that sees no more than this. Sealed values stay sealed here.
  */
+import type { DeliveryReplay, DeliveryVerdict } from "../domain/delivery.ts";
 import type { Permission, Role } from "../domain/permission.ts";
 import type { ProjectKind } from "../domain/project.ts";
 
@@ -84,7 +85,8 @@ export interface InboxStore {
   ): Promise<Claim[]>;
   /**
    * Writes the outcome of a claim together with the deployments that follow from it, all or nothing. A push that is
-   * the newest deployment of its project already makes no second one. Answers null when the claim was lost meanwhile.
+   * the newest deployment of its project already makes no second one, nor does one that the branch has moved on from;
+   * a replay may ask for it all the same. Answers null when the claim was lost meanwhile.
    */
   settle(claim: Claim, plan: DeliveryPlan): Promise<SettledDelivery | null>;
   /** Marks a claim failed, to be tried again later. */
@@ -92,13 +94,21 @@ export interface InboxStore {
   /** Tells the projects linked to `repository` that its deliveries are refused; at most once an hour each. */
   reportRejected(repository: string): Promise<void>;
   /** Claims up to `most` deliveries that were left over: failed ones whose time has come, and claims that ran out. */
-  reclaim(most: number): Promise<(Claim & { delivery: VerifiedDelivery })[]>;
+  reclaim(most: number): Promise<Reclaimed[]>;
+  /** Claims a stored delivery for a person who wants it handled again; null: it is being handled right now. */
+  replay(id: string, replay: DeliveryReplay): Promise<Reclaimed | null>;
   /** Lets every claim run out now. Only for who can prove that nobody else is at work on this database. */
   endClaimsOfTheDead(): Promise<void>;
 }
 
 /** Whose word a verified delivery is: of organizations, by a secret of one of their projects, or of the instance. */
 export type Trust = { by: "project_secret"; organizationIds: readonly string[] } | { by: "instance_secret" };
+
+/** A stored delivery that is handled once more. */
+export interface Reclaimed extends Claim {
+  delivery: VerifiedDelivery;
+  replay: DeliveryReplay | null;
+}
 
 export interface LinkedProject {
   id: string;
@@ -117,9 +127,13 @@ export interface VerifiedDelivery {
   provider: string;
   deliveryId: string;
   event: string | null;
+  /** `owner/repo` in lower case, and of a push its branch and commit, for whoever looks for it later. */
+  repository: string | null;
+  branch: string | null;
+  commitSha: string | null;
   headers: Record<string, string>;
   body: Uint8Array<ArrayBuffer>;
-  verdict: Trust["by"];
+  verdict: DeliveryVerdict;
 }
 
 /** Held for `limits.deliveryLeaseMs`; `attempt` fences out an owner whose claim was taken over. */

@@ -24,7 +24,7 @@ export interface Queue {
     handler: (message: QueueMessage, context: { attempt: number; signal: AbortSignal }) => Promise<void>,
     options: { concurrency: number; signal: AbortSignal },
   ): Promise<void>;
-  /** Messages that were given up and wait for a person. */
+  /** Messages that were given up and wait for a person; may be a minute old. */
   countDead(queue: QueueName): Promise<number>;
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ import * as domains from "../../shared/contract/domains.ts";
 import type { Route } from "../../shared/contract/route.ts";
 import * as servers from "../../shared/contract/servers.ts";
 import { pathOf, sampleOf, takesBody } from "../contract/samples.ts";
-import type { Belongings } from "../contract/whole-api.ts";
+import { type Belongings, seedWebhookDelivery } from "../contract/whole-api.ts";
 import { seedSession } from "../edge/edge-under-test.ts";
 import {
   addLabServer,
@@ -110,6 +110,7 @@ export function argvOracle({ startServer, git }: SharedLab, { inProjects, usedOf
       channels: channelId,
       subscriptions: subscribed.body.data.id,
       deliveries: told.body.data[0].id,
+      webhooks: await seedWebhookDelivery(platform.db, platform.owner.organizationId, project.id),
       serviceId: (await make(`/api/projects/${projectOfServices}/services`, { name: "web", image: "web:1" }))
         .id,
       registries: (await make("/api/registries", registry)).id,

@@ -175,7 +175,7 @@ test("through the API it says whether it is ready, and what its metrics show", a
   const { code, findings } = await doctor(["--online"], online);
   expect([code, findings.map(({ check, status }) => `${check} ${status}`)]).toEqual([
     1,
-    ["api ok", "api_deliveries warn", "api_operations fail"],
+    ["api ok", "api_deliveries warn", "api_queue ok", "api_operations fail"],
   ]);
   const away = await doctor(["--online"], { ...online, SLIPWAY_URL: "http://127.0.0.1:9" });
   expect([away.code, away.of("api")?.status]).toEqual([1, "fail"]);

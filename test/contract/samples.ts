@@ -1,5 +1,6 @@
 /** A body that holds for each route that takes one; a route without a sample fails the suite. */
 import * as auth from "../../shared/contract/auth.ts";
+import * as deliveries from "../../shared/contract/deliveries.ts";
 import * as deployments from "../../shared/contract/deployments.ts";
 import * as domains from "../../shared/contract/domains.ts";
 import * as gitConnections from "../../shared/contract/git-connections.ts";
@@ -111,6 +112,7 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
     (has) => ({ category: "deploy.failed", channelId: has.channels, enabled: true }),
   ],
   [notifications.putDefault, () => ({ category: "deploy.succeeded", defaultEnabled: true })],
+  [deliveries.replayWebhookDelivery, () => ({ force: false })],
   [deployments.pinDeployment, () => ({ pinned: true })],
 ]);
 

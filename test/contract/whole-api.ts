@@ -23,6 +23,7 @@ import {
   projects,
   servers,
   users,
+  webhookDeliveries,
 } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Role } from "../../shared/domain/permission.ts";
@@ -35,6 +36,7 @@ import { type GitHostApi, GitHostApiFailure } from "../../shared/ports/git-host-
 import { type Shell, ShellFailure } from "../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization } from "../database.ts";
 import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
+import { redeliverer } from "../edge/webhooks/redeliverer.ts";
 import { makeSealKey } from "../keys.ts";
 import { loopbackOutgoing } from "../outgoing.ts";
 import { recordingLog } from "../silent-log.ts";
@@ -90,7 +92,13 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
         gitHostApi: silentGitHostApi,
       }),
       notify: notifications.app,
-      deploy: createDeploy({ ...module, kind, uploads, mode: "self-hosted" }),
+      deploy: createDeploy({
+        ...module,
+        kind,
+        uploads,
+        mode: "self-hosted",
+        redeliver: redeliverer(db, log),
+      }),
     }),
   });
   return {
@@ -127,7 +135,8 @@ export type Belongings = Record<
   | "serviceId"
   | "channels"
   | "subscriptions"
-  | "deliveries",
+  | "deliveries"
+  | "webhooks",
   string
 >;
 
@@ -163,6 +172,7 @@ export async function seedBelongings(api: WholeApi) {
     domainId,
     ...(await seedServices(api, owner.organizationId, server)),
     ...(await seedNotifications(api.db, owner)),
+    webhooks: await seedWebhookDelivery(api.db, owner.organizationId, project),
   };
   return { owner, token: all.token, belongings };
 }
@@ -213,6 +223,23 @@ async function seedServices(api: WholeApi, organizationId: string, serverId: str
     .insert(projectServices)
     .values({ id: serviceId, organizationId, projectId: projectOfServices, ...row });
   return { projectOfServices, serviceId };
+}
+
+/** Ignored, so that a replay finds nothing to do. */
+export async function seedWebhookDelivery(
+  db: Database,
+  organizationId: string,
+  projectId: string,
+): Promise<string> {
+  const id = newId("delivery");
+  await db.insert(webhookDeliveries).values({
+    ...{ id, organizationId, provider: "git_host", deliveryId: id, event: "ping", repository: "acme/shop" },
+    headers: { "x-provider-event": "ping" },
+    body: new TextEncoder().encode("{}"),
+    ...{ status: "ignored", verdict: "project_secret", reason: "ping", attempts: 1 },
+    outcomes: [{ projectId, verdict: "skipped", reason: "ping" }],
+  });
+  return id;
 }
 
 export async function seedProject(

@@ -53,6 +53,19 @@ describe("a delivery over the wire", () => {
     },
   );
 
+  test("that comes slowly or never ends holds its connection no longer than its time", async () => {
+    const edge = edgeUnderTest(database.db);
+    const served = await serveEdge({ app: edge.app, host: "127.0.0.1", port: 0, closeMs: 500, bodyMs: 300 });
+    const socket = connect(Number(new URL(served.url).port), "127.0.0.1");
+    socket.on("error", () => undefined);
+    socket.write("POST /api/webhooks/git_host HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    const dripping = setInterval(() => socket.write("1\r\n{\r\n"), 50);
+    await once(socket, "close");
+    clearInterval(dripping);
+    expect(edge.log.lines.filter(({ level }) => level === "error")).toEqual([]);
+    await served.close();
+  });
+
   test("counts by the address of the peer", async () => {
     const { served, counters } = await open();
     await post(served, "/api/webhooks/git_host", 2, false);

@@ -25,6 +25,7 @@ function measured() {
     pool: () => ({ total: 5, idle: 3, waiting: 1 }),
     shell: () => ({ connections: 2, channels: 4 }),
     streams: () => 6,
+    countDead: async () => 7,
   });
   return { metrics, clock, stop };
 }
@@ -47,6 +48,7 @@ test("pools, streams, memory and the event loop are read when somebody asks", as
     "slipway_ssh_connections 2",
     "slipway_ssh_channels 4",
     "slipway_streams_open 6",
+    "slipway_queue_dead 7",
   ]) {
     expect(text.split("\n")).toContain(line);
   }

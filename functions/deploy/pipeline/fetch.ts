@@ -2,13 +2,9 @@
  * Brings the source of one commit to the server: a bare repository a project, which makes the next fetch small, and a
  * plain tree without .git for the builder. A unit of its own, since hosts can be slow. Rejected: `git clone` for each
  * deployment (everything again each time) and `git archive` (`export-ignore` would leave files out of the build).
- *
- * A credential comes on standard input: a file that the unit has deleted before the script begins. git reads it back
- * through /proc as long as the script lives, so that there is no file, argument or variable that could be left behind.
- * No redirect is followed with one. Rejected: `http.followRedirects=initial` (it follows the first, to any host).
  */
-import { tokenUser } from "../../../shared/domain/git-connection.ts";
 import type { GitAccess } from "../git-access.ts";
+import { credentialArguments, gitWithCredential } from "./git-with-credential.ts";
 
 export interface FetchRequest {
   repository: string;
@@ -30,28 +26,7 @@ export const fetchScript = `
 set -eu
 umask 022
 repository=$1 directory=$2 url=$3 branch=$4 commit=$5 kind=$6 only=$7
-unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
-export LC_ALL=C HOME="\${HOME:-/root}" GIT_TERMINAL_PROMPT=0 GIT_ASKPASS= GIT_ALLOW_PROTOCOL=http:https
-export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
-secret=/proc/$$/fd/0
-case $kind in
-  token)
-    # Last of the helpers, and for this origin alone; "store" and "erase" are of no interest.
-    give='!f() { [ "$1" != get ] || cat '$secret'; }; f'
-    g() { run -c http.followRedirects=false -c "credential.$only.helper=$give" "$@"; } ;;
-  deploy_key)
-    export GIT_ALLOW_PROTOCOL=ssh GIT_SSH_VARIANT=ssh
-    printf 'slipway-git-host %s\\n' "$only" >"$directory/known_hosts"
-    GIT_SSH_COMMAND="ssh -F /dev/null -i $secret -o IdentitiesOnly=yes -o IdentityAgent=none -o BatchMode=yes"
-    GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o StrictHostKeyChecking=yes -o HostKeyAlias=slipway-git-host"
-    GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o UserKnownHostsFile=$directory/known_hosts -o GlobalKnownHostsFile=/dev/null"
-    GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o CheckHostIP=no -o UpdateHostKeys=no -o ConnectTimeout=20"
-    GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o ServerAliveInterval=15 -o ServerAliveCountMax=2"
-    export GIT_SSH_COMMAND
-    g() { run "$@"; } ;;
-  *) g() { run "$@"; } ;;
-esac
-run() {
+${gitWithCredential}run() {
   git --git-dir="$repository" -c core.hooksPath=/dev/null -c gc.auto=0 -c maintenance.auto=false \\
     -c credential.helper= -c http.lowSpeedLimit=1000 -c http.lowSpeedTime=30 -c advice.detachedHead=false "$@"
 }
@@ -92,16 +67,4 @@ mv "$directory/commit.next" "$directory/commit"
 export function fetchArguments(request: FetchRequest): string[] {
   const { repository, directory, url, branch, commitSha, access } = request;
   return [repository, directory, url, branch ?? "", commitSha ?? "", ...credentialArguments(access)];
-}
-
-function credentialArguments(access: GitAccess | null): [string, string] {
-  if (access === null) return ["", ""];
-  if (access.kind === "token") return [access.kind, new URL(access.baseUrl).origin];
-  return [access.kind, access.hostKey ?? ""];
-}
-
-/** The script's standard input: what git's credential protocol answers, or the key; undefined without a credential. */
-export function fetchInput(access: GitAccess | null): string | undefined {
-  if (access === null) return undefined;
-  return access.kind === "token" ? `username=${tokenUser}\npassword=${access.secret}\n` : access.secret;
 }

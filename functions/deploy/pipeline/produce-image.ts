@@ -12,8 +12,9 @@ import type { Story } from "../story-parts.ts";
 import { buildArguments, buildInput, buildScript, explainBuild, readBuiltImage } from "./build.ts";
 import { detect } from "./detect.ts";
 import { explainFetch } from "./explain-fetch.ts";
-import { fetchArguments, fetchInput, fetchScript } from "./fetch.ts";
+import { fetchArguments, fetchScript } from "./fetch.ts";
 import { followToLog } from "./follow-to-log.ts";
+import { credentialInput } from "./git-with-credential.ts";
 import { inspectScript, readInspection, rootNotFound, type SourceReport } from "./inspect.ts";
 import { turnPhase } from "./phases.ts";
 import { type BuildPlan, planBuild } from "./plan.ts";
@@ -55,7 +56,7 @@ async function fetchSource(story: Story): Promise<void> {
   );
   // Noted before anything is started: `undo` looks on the server for what was noted.
   if (turn.events.length > 0) await context.append(turn.events, turn.progress);
-  const stdin = fetchInput(access);
+  const stdin = credentialInput(access);
   await hand.start({
     step: "fetch",
     script: fetchScript,

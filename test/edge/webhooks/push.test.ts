@@ -121,14 +121,21 @@ describe("a signed push", () => {
     });
   });
 
-  test("back to an earlier commit deploys again: only the newest deployment makes a duplicate", async () => {
+  test("is a duplicate only while its deployment is the project's newest", async () => {
     const edge = edgeUnderTest(scene.db);
     const projectId = await seedProject(scene);
-    await deliver(edge, push(scene));
-    await deliver(edge, push(scene, { before: sha("b"), after: sha("c") }));
-    await deliver(edge, push(scene));
-    await deliver(edge, push(scene));
-    expect(await deploymentsOf(scene, projectId)).toHaveLength(3);
+    const there = push(scene, { before: sha("b"), after: sha("c") });
+    const back = push(scene, { before: sha("c"), after: sha("b") });
+    await deliver(edge, there);
+    expect(await (await deliver(edge, there)).json()).toMatchObject({ status: "ignored" });
+    expect(await rowsOf(scene)).toContainEqual(expect.objectContaining({ reason: "duplicate_push" }));
+    await deliver(edge, back);
+    await deliver(edge, there);
+    expect((await deploymentsOf(scene, projectId)).map((each) => each.commitSha)).toEqual([
+      sha("c"),
+      sha("b"),
+      sha("c"),
+    ]);
   });
 
   test("deploys the default branch where the project names none", async () => {

@@ -135,6 +135,7 @@ describe("refusals, in the order of spec.md", () => {
       provider: "git_host",
       deliveryId: "dead",
       event: "push",
+      ...{ repository: null, branch: null, commitSha: null },
       headers: {},
       body: new TextEncoder().encode(JSON.stringify(push(scene))),
       verdict: "project_secret" as const,
@@ -161,7 +162,10 @@ describe("refusals, in the order of spec.md", () => {
       const after = index.toString(16).padStart(40, "0").replace(/^0/, "c");
       const body = new TextEncoder().encode(JSON.stringify(push(scene, { after })));
       const rest = { provider: "git_host", deliveryId: randomUUID(), event: "push", headers: {} };
-      await inbox.claim({ ...rest, body, verdict: "project_secret" }, [scene.organizationId]);
+      await inbox.claim(
+        { ...rest, body, verdict: "project_secret", repository: null, branch: null, commitSha: null },
+        [scene.organizationId],
+      );
     }
     await sweepDeliveries(edge.options);
     expect(await deploymentsOf(scene, projectId)).toEqual([]);
@@ -181,6 +185,7 @@ describe("refusals, in the order of spec.md", () => {
       provider: "git_host",
       deliveryId: randomUUID(),
       event: "push",
+      ...{ repository: null, branch: null, commitSha: null },
       headers: {},
       body,
       verdict,

@@ -18,14 +18,16 @@ export interface Scene {
   repository: string;
 }
 
-export function openScene(): Scene {
-  let database: TestDatabase;
+/** `opened`: where the database is there already. */
+export function openScene(opened?: () => Database): Scene {
+  let database: TestDatabase | undefined;
   const scene = {} as Scene;
   beforeAll(async () => {
-    database = await openTestDatabase();
-    scene.db = database.db;
+    if (opened === undefined) database = await openTestDatabase();
+    const db = database?.db ?? opened?.();
+    if (db !== undefined) scene.db = db;
   });
-  afterAll(() => database.close());
+  afterAll(() => database?.close());
   beforeEach(async () => {
     const { organizationId, userId } = await seedOrganization(scene.db);
     Object.assign(scene, { organizationId, ownerId: userId, repository: `Acme/${randomUUID()}` });

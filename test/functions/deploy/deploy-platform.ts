@@ -25,6 +25,7 @@ import type { BlobStore } from "../../../shared/ports/blob-store.ts";
 import type { Log } from "../../../shared/ports/log.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../../database.ts";
+import { redeliverer } from "../../edge/webhooks/redeliverer.ts";
 import { silentLog } from "../../silent-log.ts";
 
 export interface Answer {
@@ -124,6 +125,7 @@ export async function openDeployPlatform(
     feed,
     uploads,
     mode: options.mode ?? "self-hosted",
+    redeliver: redeliverer(db, log),
     verifyIdentity: refuseUnsigned,
   });
   const runners: Runner[] = [];

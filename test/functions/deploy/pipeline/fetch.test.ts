@@ -9,7 +9,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cloneUrlOf, type GitAccess } from "../../../../functions/deploy/git-access.ts";
 import { explainFetch } from "../../../../functions/deploy/pipeline/explain-fetch.ts";
-import { fetchArguments, fetchInput, fetchScript } from "../../../../functions/deploy/pipeline/fetch.ts";
+import { fetchArguments, fetchScript } from "../../../../functions/deploy/pipeline/fetch.ts";
+import { credentialInput } from "../../../../functions/deploy/pipeline/git-with-credential.ts";
 
 const secret = "token-0123456789abcdef";
 const basic = `Basic ${Buffer.from(`x-access-token:${secret}`).toString("base64")}`;
@@ -44,7 +45,7 @@ const demand: RequestListener = (_, response) =>
 async function fetchFrom(url: string, access: GitAccess | null) {
   const directory = mkdtempSync(join(folder, "deployment-"));
   const file = join(folder, "input");
-  writeFileSync(file, fetchInput(access) ?? "", { mode: 0o600 });
+  writeFileSync(file, credentialInput(access) ?? "", { mode: 0o600 });
   const input = openSync(file, "r");
   rmSync(file);
   const repository = join(folder, "repository.git");
