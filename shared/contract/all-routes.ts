@@ -1,5 +1,6 @@
 /** Every route there is. A route that is not listed here is not mounted. */
 import * as auth from "./auth.ts";
+import * as cloudLink from "./cloud-link.ts";
 import * as deployments from "./deployments.ts";
 import * as domains from "./domains.ts";
 import * as gitConnections from "./git-connections.ts";
@@ -23,6 +24,7 @@ export const allRoutes: readonly Route[] = [
   servers,
   gitConnections,
   registries,
+  cloudLink,
   projects,
   projectEnv,
   services,

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { buildStrategies } from "../domain/deployment.ts";
 import { limits } from "../domain/limits.ts";
-import { projectKinds } from "../domain/project.ts";
+import { projectKinds, projectLocations } from "../domain/project.ts";
 import {
   branch,
   deleted,
@@ -123,8 +123,8 @@ export const project = z
     activeDeploymentId: id.nullable(),
     deleting: z.boolean().openapi({ description: "Its removal from the server is under way" }),
     urls: z.array(z.string()),
-    location: z.literal("local"),
-    cloudProjectId: z.null(),
+    location: z.enum(projectLocations).openapi({ description: "`cloud`: deployed by the linked cloud" }),
+    cloudProjectId: id.nullable(),
     createdAt: time,
   })
   .openapi("Project");

@@ -1,5 +1,6 @@
 /** A body that holds for each route that takes one; a route without a sample fails the suite. */
 import * as auth from "../../shared/contract/auth.ts";
+import * as cloudLink from "../../shared/contract/cloud-link.ts";
 import * as deployments from "../../shared/contract/deployments.ts";
 import * as domains from "../../shared/contract/domains.ts";
 import * as gitConnections from "../../shared/contract/git-connections.ts";
@@ -55,6 +56,8 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
     registries.createRegistry,
     () => ({ name: "images", host: "images.test:5000", username: "ada", secret: "secret-of-nobody" }),
   ],
+  // A port on which nobody listens.
+  [cloudLink.putCloudLink, () => ({ url: "http://127.0.0.1:9", token: `slp_${"a".repeat(40)}` })],
   [
     projects.createProject,
     (has) => ({

@@ -35,7 +35,7 @@ import { type Shell, ShellFailure } from "../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization } from "../database.ts";
 import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
 import { makeSealKey } from "../keys.ts";
-import { loopbackOutgoing } from "../outgoing.ts";
+import { loopbackOutgoing, testOutgoing } from "../outgoing.ts";
 import { recordingLog } from "../silent-log.ts";
 import { seedGitConnection, seedNotifications, seedRegistry } from "./seed-sealed.ts";
 
@@ -46,7 +46,14 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
   const { db, listener } = database;
   const log = recordingLog();
   const ring = [{ kid: "t", key: makeSealKey() }];
-  const sealer = createSealer({ server: ring, env: ring, webhook: ring, git: ring, registry: ring });
+  const sealer = createSealer({
+    server: ring,
+    env: ring,
+    webhook: ring,
+    git: ring,
+    registry: ring,
+    cloud: ring,
+  });
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const stopping = new AbortController();
   const shell = unreachable();
@@ -86,6 +93,7 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
         setUpCode,
         exposeMetrics: metrics.expose,
         gitHost: silentGitHost,
+        outgoing: testOutgoing(),
       }),
       notify: notifications.app,
       deploy: createDeploy({ ...module, kind, uploads, mode: "self-hosted" }),

@@ -22,6 +22,7 @@ export async function openPlatformBeside(
   const parts = { db, shell, sealer, baseDomain: "localhost", log: silentLog, clock: wallClock };
   const app = createPlatform({
     ...parts,
+    outgoing: testOutgoing(),
     gitHost: createGitHost(testOutgoing()),
     baseUrl: "https://slipway.example.com",
     limiter: createMemoryLimiter(),

@@ -80,11 +80,13 @@ export async function openTestPlatform(
     webhook: ring(),
     git: ring(),
     registry: ring(),
+    cloud: ring(),
   });
   const feed = createFeed({ db, listener, clock: wallClock, log: silentLog });
   const app = createPlatform({
     ...proxy,
     sealer,
+    outgoing: testOutgoing(),
     gitHost: options.gitHost ?? createGitHost(testOutgoing()),
     log: silentLog,
     clock: wallClock,
