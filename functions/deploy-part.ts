@@ -7,13 +7,14 @@ import { createSealer } from "../shared/crypto/seal.ts";
 import type { KeyRing } from "../shared/domain/instance-secrets.ts";
 import { limits } from "../shared/domain/limits.ts";
 import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
+import { createPushForwarder } from "./deploy/cloud/forward-pushes.ts";
 import { createDeploymentKind } from "./deploy/deployment-kind.ts";
 import { createDeploy } from "./deploy/routes.ts";
 import { sweepUploads } from "./deploy/uploads/sweep.ts";
 import type { AssembledPart, PartContext } from "./part-context.ts";
 
 export interface DeployPartOptions {
-  rings: Record<"server" | "env" | "git" | "registry", KeyRing>;
+  rings: Record<"server" | "env" | "webhook" | "git" | "registry" | "cloud", KeyRing>;
 }
 
 export function assembleDeploy(context: PartContext, { rings }: DeployPartOptions): AssembledPart {
@@ -24,6 +25,9 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
   const sealer = createSealer({ server, env, git, registry });
   const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, sealer, uploads };
   const kind = createDeploymentKind({ ...common, frameworks: createFrameworkCatalogue() });
+  // An instance of the cloud has no cloud of its own.
+  const forwarder =
+    mode === "cloud" ? null : createPushForwarder({ ...common, outgoing: context.outside.operated });
   return {
     app: createDeploy({ ...common, kind, mode }),
     kinds: [kind, createCleanUpKind(common)],
@@ -33,5 +37,7 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
         run: () => sweepUploads({ db: context.db, clock: wallClock, uploads }),
       },
     ],
+    start: () => forwarder?.start(context.listener),
+    stop: async () => forwarder?.stop(),
   };
 }

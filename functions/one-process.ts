@@ -123,6 +123,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
 
   if (options.aloneOnDatabase) await endLeasesOfTheDead(db);
   runner.start();
+  deploy.start?.(options.aloneOnDatabase);
   notify.start?.(options.aloneOnDatabase);
   await queue.consume(
     "deploy",
@@ -165,7 +166,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
       await served.close();
       feed.close();
       await runner.stop();
-      await notify.stop?.();
+      await Promise.all([deploy.stop?.(), notify.stop?.()]);
       await Promise.all(sweeping);
       await queue.close();
       await shell.close();

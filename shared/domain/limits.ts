@@ -34,6 +34,8 @@ export const limits = {
   deliveryRetryMs: 30_000,
   deliveryRetryMostMs: 3_600_000,
   deliveryAttempts: 10,
+  /** A push that goes on to the cloud: shorter than the lease under which it goes. */
+  deliveryForwardMs: 20_000,
   /** Longer ids of deliveries are kept as their hash. */
   deliveryIdLength: 128,
   commitMessageLength: 500,

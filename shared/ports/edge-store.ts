@@ -4,7 +4,7 @@
  * that sees no more than this. Sealed values stay sealed here.
  */
 import type { Permission, Role } from "../domain/permission.ts";
-import type { ProjectKind } from "../domain/project.ts";
+import type { ProjectKind, ProjectLocation } from "../domain/project.ts";
 
 export interface EdgeStore {
   /** Rejects when the database does not answer. */
@@ -105,6 +105,7 @@ export interface LinkedProject {
   autoDeploy: boolean;
   /** null: the default branch of the repository. */
   branch: string | null;
+  location: ProjectLocation;
 }
 
 export interface HookedProject extends LinkedProject {
@@ -135,6 +136,8 @@ export interface DeliveryPlan {
 
 export type PlannedOutcome =
   | { projectId: string; verdict: "skipped"; reason: string }
+  /** Deployed by the linked cloud; the deploy function hands the delivery on. */
+  | { projectId: string; verdict: "forwarded" }
   | { projectId: string; verdict: "deployed"; deploymentId: string; push: Push };
 
 /** What a push deployment is made from. */
@@ -146,7 +149,8 @@ export interface Push {
 }
 
 export interface SettledDelivery {
-  status: "done" | "ignored";
+  /** `received`: it waits for the deploy function, which forwards it. */
+  status: "done" | "ignored" | "received";
   reason: string | null;
   deployments: { id: string; projectId: string }[];
 }

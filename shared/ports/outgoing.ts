@@ -13,7 +13,7 @@ export interface OutgoingRequest {
   /** http or https. */
   url: string;
   headers: Record<string, string>;
-  body?: string;
+  body?: string | Uint8Array;
   /** For all of it: name, connection, answer. */
   deadlineMs: number;
 }

@@ -1,8 +1,12 @@
 /** A self-hosted instance and a cloud, each with a database of its own, and real HTTP between them. */
+import { randomBytes } from "node:crypto";
+import { eq } from "drizzle-orm";
+import { servers } from "../../../shared/db/schema.ts";
 import type { Permission } from "../../../shared/domain/permission.ts";
 import { seedOrganization } from "../../database.ts";
 import { seedToken } from "../../edge/edge-under-test.ts";
-import { type RunningPlatform, startRunningPlatform } from "../running-platform.ts";
+import { hostKey } from "../platform/platform.ts";
+import { type Answered, type RunningPlatform, startRunningPlatform } from "../running-platform.ts";
 
 export interface Account {
   owner: { organizationId: string; userId: string };
@@ -43,4 +47,19 @@ function callerOf(url: string, token: string): RunningPlatform["call"] {
     const text = await response.text();
     return { status: response.status, text, body: text.startsWith("{") ? JSON.parse(text) : null };
   };
+}
+
+/** A server that is said to be ready, and on which nothing answers. */
+export async function addReadyServer({ call }: Account | RunningPlatform, db: RunningPlatform["db"]) {
+  const auth = { kind: "password", password: "hunter22" };
+  const address = { name: `web-${randomBytes(3).toString("hex")}`, host: "127.0.0.1", port: 9 };
+  const made = await call("POST", "/api/servers", { ...address, auth, hostKey: hostKey() });
+  const id: string = ok(made, 201).body.data.id;
+  await db.update(servers).set({ bootstrappedAt: new Date() }).where(eq(servers.id, id));
+  return id;
+}
+
+export function ok(answer: Answered, status: number): Answered {
+  if (answer.status !== status) throw new Error(`${answer.status} instead of ${status}: ${answer.text}`);
+  return answer;
 }
