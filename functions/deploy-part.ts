@@ -20,16 +20,16 @@ export interface DeployPartOptions {
 export function assembleDeploy(context: PartContext, { rings }: DeployPartOptions): AssembledPart {
   const { configuration, ...shared } = context;
   const { baseDomain, acmeDirectory, dataFolder, mode } = configuration;
-  const { server, env, git, registry } = rings;
+  const { server, env, webhook, git, registry, cloud } = rings;
   const uploads = createFileBlobStore(join(dataFolder, "uploads"));
-  const sealer = createSealer({ server, env, git, registry });
+  const sealer = createSealer({ server, env, webhook, git, registry, cloud });
   const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, sealer, uploads };
   const kind = createDeploymentKind({ ...common, frameworks: createFrameworkCatalogue() });
   // An instance of the cloud has no cloud of its own.
   const forwarder =
     mode === "cloud" ? null : createPushForwarder({ ...common, outgoing: context.outside.operated });
   return {
-    app: createDeploy({ ...common, kind, mode }),
+    app: createDeploy({ ...common, kind, mode, streams: context.outside.operatedStreams }),
     kinds: [kind, createCleanUpKind(common)],
     sweeps: [
       {

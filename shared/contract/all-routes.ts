@@ -9,6 +9,7 @@ import * as notifications from "./notifications.ts";
 import * as organizations from "./organizations.ts";
 import * as projectEnv from "./project-env.ts";
 import * as projects from "./projects.ts";
+import * as promotions from "./promotions.ts";
 import * as registries from "./registries.ts";
 import type { Route } from "./route.ts";
 import * as servers from "./servers.ts";
@@ -25,6 +26,7 @@ export const allRoutes: readonly Route[] = [
   gitConnections,
   registries,
   cloudLink,
+  promotions,
   projects,
   projectEnv,
   services,

@@ -129,26 +129,24 @@ export const project = z
   })
   .openapi("Project");
 
+export const newProject = z.strictObject({
+  name,
+  slug: slug.optional().openapi({ description: "Made from the name when absent" }),
+  kind: z.enum(projectKinds).default("app").openapi({
+    description: "`compose` and `monorepo` are made of services; they cannot be deployed yet",
+  }),
+  serverId: id,
+  source: projectSource,
+  ...settings,
+});
+
 export const createProject = route(
   { module: "platform", permission: "project:write" },
   {
     method: "post",
     path: "/api/projects",
     summary: "Create a project; nothing is deployed yet",
-    request: {
-      body: body(
-        z.strictObject({
-          name,
-          slug: slug.optional().openapi({ description: "Made from the name when absent" }),
-          kind: z.enum(projectKinds).default("app").openapi({
-            description: "`compose` and `monorepo` are made of services; they cannot be deployed yet",
-          }),
-          serverId: id,
-          source: projectSource,
-          ...settings,
-        }),
-      ),
-    },
+    request: { body: body(newProject) },
     responses: { 201: json("The project", data(project)) },
   },
 );

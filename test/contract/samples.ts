@@ -9,6 +9,7 @@ import * as notifications from "../../shared/contract/notifications.ts";
 import * as organizations from "../../shared/contract/organizations.ts";
 import * as projectEnv from "../../shared/contract/project-env.ts";
 import * as projects from "../../shared/contract/projects.ts";
+import * as promotions from "../../shared/contract/promotions.ts";
 import * as registries from "../../shared/contract/registries.ts";
 import type { Route } from "../../shared/contract/route.ts";
 import * as servers from "../../shared/contract/servers.ts";
@@ -58,6 +59,16 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
   ],
   // A port on which nobody listens.
   [cloudLink.putCloudLink, () => ({ url: "http://127.0.0.1:9", token: `slp_${"a".repeat(40)}` })],
+  [
+    promotions.promoteProject,
+    () => ({
+      originProjectId: "prj_elsewhere",
+      project: { name: "Shop", source, autoDeploy: true, volumes: ["data:/data"] },
+      env: { KEY: "value" },
+      domains: [{ hostname: "promoted.test", targetPath: "/shop" }],
+      webhookSecret: "0123456789abcdef",
+    }),
+  ],
   [
     projects.createProject,
     (has) => ({

@@ -35,7 +35,7 @@ import { type Shell, ShellFailure } from "../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization } from "../database.ts";
 import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
 import { makeSealKey } from "../keys.ts";
-import { loopbackOutgoing, testOutgoing } from "../outgoing.ts";
+import { loopbackOutgoing, testOutgoing, testStreams } from "../outgoing.ts";
 import { recordingLog } from "../silent-log.ts";
 import { seedGitConnection, seedNotifications, seedRegistry } from "./seed-sealed.ts";
 
@@ -96,7 +96,7 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
         outgoing: testOutgoing(),
       }),
       notify: notifications.app,
-      deploy: createDeploy({ ...module, kind, uploads, mode: "self-hosted" }),
+      deploy: createDeploy({ ...module, kind, uploads, mode: "self-hosted", streams: testStreams() }),
     }),
   });
   return {

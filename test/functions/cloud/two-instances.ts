@@ -36,11 +36,15 @@ export async function startTwoInstances(): Promise<TwoInstances> {
   };
 }
 
-function callerOf(url: string, token: string): RunningPlatform["call"] {
+export function callerOf(url: string, token: string): RunningPlatform["call"] {
   return async (method, path, body, headers = {}) => {
     const response = await fetch(url + path, {
       method,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: AbortSignal.timeout(60_000),
     });

@@ -25,6 +25,7 @@ import type { BlobStore } from "../../../shared/ports/blob-store.ts";
 import type { Log } from "../../../shared/ports/log.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../../database.ts";
+import { testStreams } from "../../outgoing.ts";
 import { silentLog } from "../../silent-log.ts";
 
 export interface Answer {
@@ -90,6 +91,7 @@ export const rings = () => ({
   webhook: [ringKey()],
   git: [ringKey()],
   registry: [ringKey()],
+  cloud: [ringKey()],
 });
 const ringKey = () => ({ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") });
 
@@ -123,6 +125,7 @@ export async function openDeployPlatform(
     kind,
     feed,
     uploads,
+    streams: testStreams(),
     mode: options.mode ?? "self-hosted",
     verifyIdentity: refuseUnsigned,
   });
