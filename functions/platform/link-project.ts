@@ -12,6 +12,7 @@ import { newId } from "../../shared/domain/identifier.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import { webhookSecretPlace } from "../../shared/domain/sealed-place.ts";
+import { refuseInCloud } from "./cloud-link/refuse-in-cloud.ts";
 import type { PlatformParts } from "./parts.ts";
 
 const reason =
@@ -28,6 +29,8 @@ export async function linkProject(parts: PlatformParts, principal: Principal, id
       reason,
     };
     if (project.sealedWebhookSecret !== null && !rotate) return answer;
+    // The other side verifies with the same secret.
+    refuseInCloud(project);
     const webhookSecret = randomBytes(32).toString("hex");
     const sealedWebhookSecret = await parts.sealer.seal(
       "webhook",
@@ -54,6 +57,7 @@ export async function unlinkProject(parts: PlatformParts, principal: Principal, 
   await parts.db.transaction(async (tx) => {
     const project = await locked(tx, principal, id);
     if (project.hookId === null && project.sealedWebhookSecret === null) return;
+    refuseInCloud(project);
     await tx.update(projects).set({ hookId: null, sealedWebhookSecret: null }).where(eq(projects.id, id));
     await writeAudit(tx, principal, { action: "project.unlinked", resource: { kind: "project", id } });
   });

@@ -6,6 +6,7 @@ import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import type { ProjectSource } from "../../shared/domain/project.ts";
 import { notFound } from "../../shared/domain/refusal.ts";
+import { refuseInCloud } from "./cloud-link/refuse-in-cloud.ts";
 import { type ProjectSettings, requireVolumesOfApp, sourceColumns } from "./create-project.ts";
 import { useConnection } from "./git-connections/use.ts";
 import type { PlatformParts } from "./parts.ts";
@@ -35,6 +36,7 @@ export async function updateProject(
       (field) => change[field] !== undefined,
     );
     if (fields.length === 0) return showProject(tx, before, parts.baseDomain);
+    refuseInCloud(before);
     const { source, ...settings } = change;
     requireVolumesOfApp(before.kind, change.volumes);
     if (source !== undefined) await useConnection(tx, principal, source, before.source);

@@ -101,6 +101,33 @@ describe("a deployment of the cloud", () => {
   });
 });
 
+describe("a promoted project", () => {
+  it("is changed in the cloud and not here, where it would reach nothing", async () => {
+    const { acme, projectId } = scene;
+    await promoted(scene);
+    const path = `/api/projects/${projectId}`;
+    for (const [method, below, body] of [
+      ["PATCH", "", { name: "Other" }],
+      ["PUT", "/env", { set: { KEY: "x" } }],
+      ["POST", "/domains", { hostname: "late.example.com" }],
+      ["POST", "/link?rotate=1", undefined],
+    ] as const) {
+      const refused = await acme.call(method, path + below, body);
+      expect([below, refused.status, refused.body]).toMatchObject([below, 409, { code: "project_in_cloud" }]);
+    }
+  });
+
+  it("is not deployed here by what it had here before", async () => {
+    const { two, acme, projectId } = scene;
+    const before = ok(await acme.call("POST", "/api/deployments", { projectId }), 202).body.data.id;
+    await promoted(scene);
+    const again = await acme.call("POST", `/api/deployments/${before}/redeploy`);
+    expect([again.status, again.body.code]).toEqual([400, "project_in_cloud"]);
+    expect((await acme.call("GET", `/api/deployments/${before}`)).body.data.projectId).toBe(projectId);
+    expect(await two.home.db.$count(deployments, eq(deployments.projectId, projectId))).toBe(1);
+  });
+});
+
 describe("who may ask", () => {
   it("is nobody of another organization, linked or not, and no token narrowed to another project", async () => {
     const { two, relay, acme, projectId } = scene;
