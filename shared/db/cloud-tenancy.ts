@@ -2,7 +2,7 @@
  * The door of tenancy for ids of the cloud: an id that came back through this instance leads to the promoted project
  * here, for who sees that project. Undefined for everything else, since the same path may name a local row.
  */
-import { and, eq, isNull, or } from "drizzle-orm";
+import { and, desc, eq, isNull, or } from "drizzle-orm";
 import type { Principal } from "../domain/principal.ts";
 import type { Queryable } from "./database.ts";
 import { seenProjects } from "./narrowing.ts";
@@ -42,6 +42,8 @@ export async function findProject(db: Queryable, principal: Principal, id: strin
         ofPrincipal(principal),
       ),
     )
+    // Whatever the cloud calls its own: an id of this side means what is here.
+    .orderBy(desc(eq(projects.id, id)))
     .limit(1);
   return row;
 }

@@ -57,7 +57,8 @@ export async function openCloudLine(parts: CloudParts, organizationId: string): 
           idleMs: limits.streamStalledMs,
         })
         .catch((cause: unknown) => {
-          if (cause instanceof OutgoingFailure) throw unreachable(cause.message, cause);
+          if (cause instanceof OutgoingFailure) throw unreachable(cause.message.replace(/\.$/, ""), cause);
+          if (signal.aborted) throw unreachable("the request was ended", cause);
           throw cause;
         });
       await refuseBroken(answer);

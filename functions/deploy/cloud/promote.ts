@@ -39,7 +39,7 @@ export async function promote(
   const said = await readJson(answer);
   if (answer.status >= 400) throw refusedBy(said);
   const { projectId } = (said["data"] ?? {}) as { projectId?: unknown };
-  if (typeof projectId !== "string" || !/^[\x21-\x7e]{1,64}$/.test(projectId)) {
+  if (typeof projectId !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(projectId)) {
     throw new Refusal("upstream", "cloud_unreachable", "The cloud did not say which project it has made.");
   }
   return mark(db, principal, project.id, projectId);

@@ -12,6 +12,7 @@ import { writeAudit } from "../../../shared/db/audit.ts";
 import { findProject, type PromotedProject, projectOfCloudId } from "../../../shared/db/cloud-tenancy.ts";
 import type { Database } from "../../../shared/db/database.ts";
 import { admit } from "../../../shared/db/tenancy.ts";
+import { Refusal } from "../../../shared/domain/refusal.ts";
 import type { ModuleApp, ModuleEnv } from "../../../shared/http/module-app.ts";
 import type { Clock } from "../../../shared/ports/clock.ts";
 import { assertAdmin } from "../roll-back.ts";
@@ -99,10 +100,20 @@ function byId(parts: ProxyParts, { admin, read }: { admin: boolean; read: boolea
     const { pathname, search } = new URL(c.req.url);
     const path = `${pathname}${search}`;
     if (read) return ask(parts, c, project, { method: c.req.method, path, remembers: false });
-    const text = await c.req.text();
-    const json = text === "" ? {} : { json: await c.req.json() };
+    const json = await bodyOf(c);
     return ask(parts, c, project, { method: c.req.method, path, ...json, remembers: true });
   };
+}
+
+/** As it is; whether it fits, the cloud says. */
+async function bodyOf(c: C): Promise<{ json?: unknown }> {
+  const text = await c.req.text();
+  if (text === "") return {};
+  try {
+    return { json: JSON.parse(text) };
+  } catch (cause) {
+    throw new Refusal("validation", "malformed_json", "The body is not valid JSON.", { cause });
+  }
 }
 
 interface Request {

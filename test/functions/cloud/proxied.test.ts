@@ -1,7 +1,8 @@
 /** What is asked of a real second instance through this one, by the same paths (spec.md "Deployments"). */
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
-import { deployments, operations, tokens } from "../../../shared/db/schema.ts";
+import { deploymentIdsIn, rememberDeployments } from "../../../functions/deploy/cloud/remember.ts";
+import { cloudResources, deployments, operations, tokens } from "../../../shared/db/schema.ts";
 import { seedToken } from "../../edge/edge-under-test.ts";
 import type { Answered } from "../running-platform.ts";
 import { openLinkedScene, projectHere, promote, promoted } from "./linked-scene.ts";
@@ -48,10 +49,16 @@ describe("a deployment of the cloud", () => {
   });
 
   it("shows its refusals as they are, and takes no folder", async () => {
-    const { acme, projectId } = scene;
+    const { two, acme, projectId } = scene;
     const id = await promoted(scene);
     const refused = await acme.call("POST", `/api/deployments/${id}/pin`, { pinned: "yes" });
     expect([refused.status, refused.body]).toMatchObject([400, { details: [{ path: "body.pinned" }] }]);
+    const broken = await fetch(`${two.home.url}/api/deployments/${id}/pin`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${acme.token}`, "content-type": "application/json" },
+      body: "{",
+    });
+    expect([broken.status, await broken.json()]).toMatchObject([400, { code: "malformed_json" }]);
     const folder = await acme.call("POST", "/api/deployments/build/access", {
       ...{ projectId, uploadSessionId: "ups_x" },
     });
@@ -98,6 +105,24 @@ describe("a deployment of the cloud", () => {
     ]) {
       expect([name, relay.lastHeaders[name]]).toEqual([name, undefined]);
     }
+  });
+});
+
+describe("an id that the cloud answers", () => {
+  it("never takes the place of a deployment that is here", async () => {
+    const { two, acme, projectId } = scene;
+    const before = ok(await acme.call("POST", "/api/deployments", { projectId }), 202).body.data.id;
+    const there = await promoted(scene);
+    const { organizationId } = acme.owner;
+    await rememberDeployments(two.home.db, { id: projectId, organizationId }, [before, there]);
+    const known = await two.home.db.select({ id: cloudResources.id }).from(cloudResources);
+    expect(known.map(({ id }) => id)).toContain(there);
+    expect(known.map(({ id }) => id)).not.toContain(before);
+  });
+
+  it("is none where it could be part of a path", () => {
+    const data = [{ id: "dep_1" }, { id: "../tokens" }, { id: "a?b" }, { id: 7 }, null];
+    expect(deploymentIdsIn({ data, deployment_id: "a/b" })).toEqual(["dep_1"]);
   });
 });
 
