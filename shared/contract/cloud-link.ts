@@ -11,7 +11,7 @@ const url = z
     (value) => URL.canParse(value) && /^https?:\/\/[^/?#@\\\s\p{Cc}]+\/?$/iu.test(value),
     "must be an http or https address without user name, path or query",
   )
-  .openapi({ description: "Address of the cloud, for example `https://slipway.example.com`" });
+  .openapi({ description: "Address of the cloud: scheme, host and port, and nothing behind them" });
 
 const token = z
   .string()
