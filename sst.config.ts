@@ -11,8 +11,8 @@ type ModuleName = keyof typeof modules;
 
 const classesOf = {
   edge: ["webhook", "idempotency"],
-  platform: ["server", "env", "webhook", "git", "registry"],
-  deploy: ["server", "env", "git", "registry"],
+  platform: ["server", "env", "webhook", "git", "registry", "cloud"],
+  deploy: ["server", "env", "webhook", "git", "registry", "cloud"],
   notify: ["notify"],
 } as const;
 

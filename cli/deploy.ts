@@ -16,6 +16,7 @@ export const defineDeploy: Define = (command, context) => {
     .option("--branch <branch>", "default: the branch of the project")
     .option("--commit <sha>", "full commit id; default: the head of the branch")
     .option("--upload [folder]", "upload a folder instead (default: the one you are in)")
+    .option("--cloud", "promote the project to the linked cloud, and deploy it there from now on")
     .option("--follow", "wait and show what happens (the default on a terminal)")
     .option("--no-follow", "return as soon as it is queued")
     .action(async (named: string, options: Options) => {
@@ -33,6 +34,7 @@ export const defineDeploy: Define = (command, context) => {
     "deploy shop",
     "deploy notes --upload ./site",
     "deploy shop --branch release --no-follow",
+    "deploy shop --cloud",
     "deploy shop --follow --json",
   );
 };
@@ -41,24 +43,31 @@ interface Options {
   branch?: string;
   commit?: string;
   upload?: string | true;
+  cloud?: boolean;
   follow?: boolean;
 }
 
 /** A project of uploads takes the folder one is in; one of git only when it is asked to. */
-function folderOf({ source }: Project, { upload, branch, commit }: Options): string | null {
+function folderOf({ source }: Project, { upload, branch, commit, cloud }: Options): string | null {
+  if (upload !== undefined && cloud === true) throw usage("Folders are not deployed to the cloud.");
   if (upload === undefined && source.kind === "git") return null;
   if (branch !== undefined || commit !== undefined)
     throw usage("An upload has neither a branch nor a commit.");
   return typeof upload === "string" ? upload : ".";
 }
 
-async function deployFromGit(api: Api, project: Project, { branch, commit }: Options): Promise<Deployment> {
+async function deployFromGit(
+  api: Api,
+  project: Project,
+  { branch, commit, cloud }: Options,
+): Promise<Deployment> {
   const { data } = await api.call(createDeployment, {
     json: {
       projectId: project.id,
       trigger: "cli",
       ...(branch === undefined ? {} : { branch }),
       ...(commit === undefined ? {} : { commitSha: commit }),
+      ...(cloud === true ? { deployTarget: "cloud" as const } : {}),
     },
   });
   return data;

@@ -10,6 +10,7 @@ import { createSealer, type Sealer } from "../shared/crypto/seal.ts";
 import type { KeyRing } from "../shared/domain/instance-secrets.ts";
 import { limits } from "../shared/domain/limits.ts";
 import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
+import { createPushForwarder } from "./deploy/cloud/forward-pushes.ts";
 import { createDeploymentKind } from "./deploy/deployment-kind.ts";
 import { forgetDeliveries } from "./deploy/inbox/forget-old.ts";
 import { reconcile } from "./deploy/reconcile/sweep.ts";
@@ -20,15 +21,15 @@ import { sweepUploads } from "./deploy/uploads/sweep.ts";
 import type { AssembledPart, PartContext, Sweep } from "./part-context.ts";
 
 export interface DeployPartOptions {
-  rings: Record<"server" | "env" | "git" | "registry", KeyRing>;
+  rings: Record<"server" | "env" | "webhook" | "git" | "registry" | "cloud", KeyRing>;
 }
 
 export function assembleDeploy(context: PartContext, { rings }: DeployPartOptions): AssembledPart {
   const { configuration, ...shared } = context;
   const { baseUrl, baseDomain, acmeDirectory, dataFolder, mode } = configuration;
-  const { server, env, git, registry } = rings;
+  const { server, env, webhook, git, registry, cloud } = rings;
   const uploads = createFileBlobStore(join(dataFolder, "uploads"));
-  const sealer = createSealer({ server, env, git, registry });
+  const sealer = createSealer({ server, env, webhook, git, registry, cloud });
   const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, sealer, uploads };
   const gitHostApi = createGitHostApi(context.outside.operated);
   const kind = createDeploymentKind({ ...common, frameworks: createFrameworkCatalogue() });
@@ -38,11 +39,15 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
     log: context.log,
     nudge: async () => undefined,
   };
+  // An instance of the cloud has no cloud of its own.
+  const forwarder =
+    mode === "cloud" ? null : createPushForwarder({ ...common, outgoing: context.outside.operated });
   return {
     app: createDeploy({
       ...common,
       kind,
       mode,
+      streams: context.outside.operatedStreams,
       redeliver: (id, replay) => replayDelivery(ingress, id, replay),
     }),
     kinds: [kind, createCleanUpKind(common)],
@@ -65,6 +70,8 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
         run: () => sweepUploads({ db: context.db, clock: wallClock, uploads }),
       },
     ],
+    start: () => forwarder?.start(context.listener),
+    stop: async () => forwarder?.stop(),
   };
 }
 

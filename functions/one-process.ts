@@ -126,6 +126,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     await edgeOptions.store.inbox.endClaimsOfTheDead();
   }
   runner.start();
+  deploy.start?.(options.aloneOnDatabase);
   notify.start?.(options.aloneOnDatabase);
   await queue.consume(
     "deploy",
@@ -169,7 +170,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
       await served.close();
       feed.close();
       await runner.stop();
-      await notify.stop?.();
+      await Promise.all([deploy.stop?.(), notify.stop?.()]);
       await Promise.all(sweeping);
       await queue.close();
       await shell.close();

@@ -4,9 +4,10 @@
  * the operator's network, so there all of it is guarded.
  */
 import { createOutgoing } from "../shared/adapters/outgoing-http.ts";
+import { createOutgoingStreams } from "../shared/adapters/outgoing-stream.ts";
 import { createSsh2Shell } from "../shared/adapters/ssh2-shell.ts";
 import { createTargetGuard, openGuardedSocket } from "../shared/adapters/target-guard.ts";
-import type { Outgoing } from "../shared/ports/outgoing.ts";
+import type { Outgoing, OutgoingStreams } from "../shared/ports/outgoing.ts";
 import type { Shell } from "../shared/ports/shell.ts";
 import type { Configuration } from "./configuration.ts";
 
@@ -14,6 +15,8 @@ export interface Outside {
   shell: Shell;
   /** To where an organization's own things are: its git host. */
   operated: Outgoing;
+  /** The same, for answers that are passed on as they come. */
+  operatedStreams: OutgoingStreams;
   /** To anywhere a user says. */
   guarded: Outgoing;
 }
@@ -25,6 +28,7 @@ export function openOutside({ mode, resolvers, allowPrivateTargets: exceptions }
   return {
     shell: createSsh2Shell(isCloud ? { openSocket: openGuardedSocket(operated) } : {}),
     operated: createOutgoing(operated),
+    operatedStreams: createOutgoingStreams(operated),
     guarded: createOutgoing(guard(true)),
   };
 }

@@ -17,7 +17,7 @@ import { createPlatform } from "./platform/routes.ts";
 import type { SetUpCode } from "./platform/set-up-code.ts";
 
 export interface PlatformPartOptions {
-  rings: Record<"server" | "env" | "webhook" | "git" | "registry", KeyRing>;
+  rings: Record<"server" | "env" | "webhook" | "git" | "registry" | "cloud", KeyRing>;
   limiter: Limiter;
   setUpCode: SetUpCode;
   exposeMetrics: () => Promise<string>;
@@ -26,14 +26,15 @@ export interface PlatformPartOptions {
 export function assemblePlatform(context: PartContext, options: PlatformPartOptions): AssembledPart {
   const { configuration, ...shared } = context;
   const { baseUrl, baseDomain, acmeDirectory } = configuration;
-  const { server, env, webhook, git, registry } = options.rings;
+  const { server, env, webhook, git, registry, cloud } = options.rings;
   const gitHostApi = createGitHostApi(context.outside.operated);
   const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, gitHostApi };
   const worker = { ...common, sealer: createSealer({ server, env, git, registry }) };
   return {
     app: createPlatform({
       ...common,
-      sealer: createSealer({ server, env, webhook, git, registry }),
+      sealer: createSealer({ server, env, webhook, git, registry, cloud }),
+      outgoing: context.outside.operated,
       gitHost: createGitHost(context.outside.operated),
       baseUrl,
       limiter: options.limiter,

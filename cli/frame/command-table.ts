@@ -71,6 +71,11 @@ export const commandTable: readonly CommandEntry[] = [
     load: async () => (await import("../registry.ts")).defineRegistry,
   },
   {
+    name: "cloud",
+    summary: "link the organization to its account in the cloud",
+    load: async () => (await import("../cloud.ts")).defineCloud,
+  },
+  {
     name: "notifications",
     summary: "what happened, and where it is told",
     load: async () => (await import("../notifications.ts")).defineNotifications,

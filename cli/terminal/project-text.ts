@@ -28,6 +28,7 @@ export function projectText(one: Project, nowMs: number): string {
     ["slug", one.slug],
     ["kind", one.kind],
     ["server", one.serverId],
+    ["lives in", one.location === "cloud" ? `the cloud, as ${one.cloudProjectId}` : null],
     ["source", source === null ? "uploaded folders" : null],
     ["repository", repositoryOf(one)],
     ["clone URL", source?.cloneUrl],

@@ -46,7 +46,12 @@ export function planDelivery(
     commitMessage: plainMessage(head_commit?.message),
   };
   const outcomes = projects.map((project) => outcomeOf(project, push, repository.default_branch ?? null));
-  if (outcomes.some((outcome) => outcome.verdict === "deployed")) return { reason: null, outcomes };
+  if (outcomes.some((outcome) => outcome.verdict === "deployed")) {
+    return { reason: null, outcomes: outcomes.map(notForwarded) };
+  }
+  if (outcomes.some((outcome) => outcome.verdict === "forwarded")) {
+    return { reason: "waits_to_be_forwarded", outcomes };
+  }
   return { reason: "no_matching_project", outcomes };
 }
 
@@ -67,8 +72,15 @@ function outcomeOf(project: LinkedProject, push: Push, defaultBranch: string | n
   const wanted = project.branch ?? defaultBranch;
   if (wanted === null) return skipped("no_default_branch");
   if (wanted !== push.branch) return skipped("other_branch");
+  if (project.location === "cloud") return { projectId: project.id, verdict: "forwarded" };
   if (project.kind !== "app") return skipped(servicesNotDeployable);
   return { projectId: project.id, verdict: "deployed", deploymentId: newId("deployment"), push };
+}
+
+/** A push goes to the cloud only where no project here takes it. (spec.md "Push handling" 6) */
+function notForwarded(outcome: PlannedOutcome): PlannedOutcome {
+  if (outcome.verdict !== "forwarded") return outcome;
+  return { projectId: outcome.projectId, verdict: "skipped", reason: "local_project_matched" };
 }
 
 function ignored(reason: string, projects: readonly LinkedProject[] = []): DeliveryPlan {

@@ -45,7 +45,8 @@ export async function receive(
     ),
   );
   if (results.includes("failed")) return { result: "failed" };
-  return { result: "settled", status: results.includes("done") ? "done" : "ignored" };
+  const status = (["done", "received"] as const).find((each) => results.includes(each)) ?? "ignored";
+  return { result: "settled", status };
 }
 
 /** Organizations for which nothing follows: most of what comes, and not worth a second write. */

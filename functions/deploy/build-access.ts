@@ -9,7 +9,7 @@ import type { AskedSettings } from "../../shared/domain/project.ts";
 import { invalid } from "../../shared/domain/refusal.ts";
 import { cannotRun, enqueue, refuseServices, refuseUnready, target } from "./create.ts";
 import type { DeploymentView } from "./store.ts";
-import { cloudNotLinked, refuseFoldersInCloud, type UploadParts, uploadOf } from "./uploads/session.ts";
+import { refuseFoldersInCloud, type UploadParts, uploadOf } from "./uploads/session.ts";
 
 export interface WizardRequest {
   projectId: string;
@@ -32,7 +32,6 @@ export async function buildAccess(
   const uploadDigest =
     uploadSessionId === undefined ? null : await uploadOf(parts, principal, uploadSessionId, project.id);
   if (uploadDigest !== null) refuseFoldersInCloud(parts.mode);
-  if (request.deployTarget === "cloud") throw cloudNotLinked();
   if (uploadDigest === null && project.source.kind !== "git") {
     throw cannotRun("upload_needed", "This project is deployed from uploads; give an uploadSessionId.");
   }

@@ -73,6 +73,12 @@ export async function refuseUnready(db: Queryable, project: Loaded<"project">): 
   if (project.deletingAt !== null) {
     throw cannotRun("project_being_deleted", "The project is being deleted.");
   }
+  if (project.location === "cloud") {
+    throw cannotRun(
+      "project_in_cloud",
+      "This project lives in the cloud now; deploy it by its id, or one of its deployments there.",
+    );
+  }
   const server = await serverOf(db, project.serverId);
   if (server === undefined || server.deletedAt !== null) {
     throw cannotRun("server_deleted", "The project's server has been removed; give the project another one.");

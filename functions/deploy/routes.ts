@@ -13,8 +13,10 @@ import type { Feed } from "../../shared/operations/follow.ts";
 import { toClientEvents } from "../../shared/operations/stream-form.ts";
 import type { BlobStore } from "../../shared/ports/blob-store.ts";
 import type { Clock } from "../../shared/ports/clock.ts";
+import type { OutgoingStreams } from "../../shared/ports/outgoing.ts";
 import { buildAccess } from "./build-access.ts";
 import { cancel } from "./cancel.ts";
+import { addCloudProxy } from "./cloud/proxy.ts";
 import { create } from "./create.ts";
 import type { DeploymentKind } from "./deployment-kind.ts";
 import type { Redeliver } from "./inbox/replay.ts";
@@ -30,7 +32,7 @@ import { openUploadSession, putContent } from "./uploads/session.ts";
 
 export interface DeployOptions extends Pick<ModuleAppOptions, "verifyIdentity" | "log"> {
   db: Database;
-  /** Holds the ring `env`. */
+  /** Holds the rings `env`, `webhook` and `cloud`. */
   sealer: Sealer;
   clock: Clock;
   /** From `createDeploymentKind`; the runner runs it, the routes ask it to end. */
@@ -38,6 +40,8 @@ export interface DeployOptions extends Pick<ModuleAppOptions, "verifyIdentity" |
   feed: Feed;
   /** Folders that were uploaded. */
   uploads: BlobStore;
+  /** To the linked cloud. */
+  streams: OutgoingStreams;
   /** SLIPWAY_MODE: the cloud takes no folders. */
   mode: "self-hosted" | "cloud";
   /** Handles a delivery again as the ingress does. */
@@ -54,6 +58,8 @@ export function createDeploy(options: DeployOptions): ModuleApp {
     admit: (identity) => admit(db, identity),
     log,
   });
+
+  if (options.mode === "self-hosted") addCloudProxy(app, options);
 
   app.openapi(contract.listDeployments, async (c) =>
     c.json(await list(db, c.get("principal"), c.req.valid("query")), 200),

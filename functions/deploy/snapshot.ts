@@ -94,7 +94,11 @@ function withAsked<P extends { source: ProjectSource; buildStrategy: string; bui
   return { ...project, buildStrategy, build, source };
 }
 
-async function openProjectEnvironment(db: Queryable, sealer: Sealer, project: Owned): Promise<Environment> {
+export async function openProjectEnvironment(
+  db: Queryable,
+  sealer: Sealer,
+  project: Owned,
+): Promise<Environment> {
   const rows = await db
     .select({ key: projectEnv.key, sealedValue: projectEnv.sealedValue })
     .from(projectEnv)

@@ -13,6 +13,7 @@ import type { Principal } from "../../shared/domain/principal.ts";
 import { invalid, notFound, Refusal } from "../../shared/domain/refusal.ts";
 import { type PublicPorts, publicUrl } from "../../shared/proxy/address.ts";
 import { applyProxy } from "../../shared/proxy/apply.ts";
+import { refuseInCloud } from "./cloud-link/refuse-in-cloud.ts";
 import { askingServer } from "./far-side.ts";
 import { askHostname, lockHostnames } from "./hostnames.ts";
 import type { PlatformParts } from "./parts.ts";
@@ -46,6 +47,7 @@ export async function attachDomain(
   wanted: NewDomain,
 ) {
   const project = await load(parts.db, principal, "project", projectId);
+  refuseInCloud(project);
   await requireAppPort(parts.db, project, wanted.port);
   requireOtherTarget(wanted);
   const row: DomainRow = {

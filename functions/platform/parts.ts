@@ -6,16 +6,19 @@ import type { GitHost } from "../../shared/ports/git-host.ts";
 import type { GitHostApi } from "../../shared/ports/git-host-api.ts";
 import type { Limiter } from "../../shared/ports/limiter.ts";
 import type { Log } from "../../shared/ports/log.ts";
+import type { Outgoing } from "../../shared/ports/outgoing.ts";
 import type { Shell } from "../../shared/ports/shell.ts";
 import type { SetUpCode } from "./set-up-code.ts";
 
 export interface PlatformParts {
   db: Database;
-  /** Holds the rings `server`, `env`, `webhook`, `git` and `registry`. */
+  /** Holds the rings `server`, `env`, `webhook`, `git`, `registry` and `cloud`. */
   sealer: Sealer;
   shell: Shell;
   gitHost: GitHost;
   gitHostApi: GitHostApi;
+  /** To where an organization's own things are: its account in the cloud. */
+  outgoing: Outgoing;
   log: Log;
   clock: Clock;
   /** Counts tries of passwords and one-time links by account. */

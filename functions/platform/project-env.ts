@@ -12,6 +12,7 @@ import { limits } from "../../shared/domain/limits.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { invalid } from "../../shared/domain/refusal.ts";
 import { envValuePlace } from "../../shared/domain/sealed-place.ts";
+import { refuseInCloud } from "./cloud-link/refuse-in-cloud.ts";
 import type { PlatformParts } from "./parts.ts";
 import type { ProjectRow } from "./project-row.ts";
 
@@ -30,6 +31,7 @@ export async function changeEnv(parts: PlatformParts, principal: Principal, id: 
   if (both !== undefined) throw invalid("body.unset", `${both} is in \`set\` as well`);
   return parts.db.transaction(async (tx) => {
     const project = await load(tx, principal, "project", id);
+    refuseInCloud(project);
     // One writer at a time: the count of entries below must hold.
     await tx.select({ id: projects.id }).from(projects).where(eq(projects.id, id)).for("no key update");
     const present = new Map((await entries(tx, id)).map((entry) => [entry.key, entry.fingerprint]));

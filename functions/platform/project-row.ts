@@ -66,8 +66,8 @@ function show(row: ProjectRow, urls: string[]) {
     activeDeploymentId: row.activeDeploymentId,
     deleting: row.deletingAt !== null,
     urls,
-    location: "local" as const,
-    cloudProjectId: null,
+    location: row.location,
+    cloudProjectId: row.cloudProjectId,
     createdAt: row.createdAt.toISOString(),
   };
 }

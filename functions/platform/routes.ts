@@ -6,6 +6,7 @@ import { createModuleApp, type ModuleApp, type ModuleAppOptions } from "../../sh
 import type { Feed } from "../../shared/operations/follow.ts";
 import { listAudit } from "./audit-log.ts";
 import { addAuthRoutes } from "./auth-routes.ts";
+import { addCloudLinkRoutes } from "./cloud-link/routes.ts";
 import { createToken } from "./create-token.ts";
 import { addGitConnectionRoutes } from "./git-connections/routes.ts";
 import { addMemberRoutes } from "./member-routes.ts";
@@ -66,6 +67,7 @@ export function createPlatform(options: PlatformOptions): ModuleApp {
   );
   addGitConnectionRoutes(app, options);
   addRegistryRoutes(app, options);
+  addCloudLinkRoutes(app, options);
   addProjectRoutes(app, options);
   addServiceRoutes(app, options);
   return app;

@@ -7,6 +7,7 @@ import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import type { ProjectSource } from "../../shared/domain/project.ts";
 import { notFound } from "../../shared/domain/refusal.ts";
+import { refuseInCloud } from "./cloud-link/refuse-in-cloud.ts";
 import { type ProjectSettings, requireVolumesOfApp, sourceColumns } from "./create-project.ts";
 import { useConnection } from "./git-connections/use.ts";
 import { leavesHook, registerWithSource } from "./hooks/follow-source.ts";
@@ -48,6 +49,7 @@ async function write(tx: Transaction, principal: Principal, id: string, change: 
     (field) => change[field] !== undefined,
   );
   if (fields.length === 0) return { before, now: before, leaves: false };
+  refuseInCloud(before);
   const { source, ...settings } = change;
   requireVolumesOfApp(before.kind, change.volumes);
   if (source !== undefined) await useConnection(tx, principal, source, before.source);

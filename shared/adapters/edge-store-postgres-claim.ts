@@ -82,9 +82,10 @@ function insert(db: Database, wanted: readonly Wanted[], rows: ReturnType<typeof
       on conflict (provider, delivery_id, (coalesce(organization_id, ''))) do update set
         event = excluded.event, repository = excluded.repository, branch = excluded.branch,
         commit_sha = excluded.commit_sha, headers = excluded.headers, body = excluded.body,
-        verdict = excluded.verdict, replay = null, status = excluded.status, attempts = row.attempts + 1, lease_until = excluded.lease_until,
-        reason = excluded.reason, outcomes = excluded.outcomes, finished_at = excluded.finished_at
-      where row.status in ('received', 'failed')
+        verdict = excluded.verdict, replay = null, status = excluded.status, attempts = row.attempts + 1,
+        lease_until = excluded.lease_until, reason = excluded.reason, outcomes = excluded.outcomes,
+        finished_at = excluded.finished_at, forwarding = false
+      where row.status = 'failed' or (row.status = 'received' and not row.forwarding)
         or (row.status = 'claimed' and row.lease_until < clock_timestamp())
       returning row.id, row.organization_id as "organizationId", row.attempts as attempt,
         row.provider || ' ' || coalesce(row.organization_id, '') || ' ' || row.delivery_id as key`,

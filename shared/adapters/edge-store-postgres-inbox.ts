@@ -44,7 +44,7 @@ function hookedProjects(db: Database, gather: Gather): InboxStore["hookedProject
         select place::int as place, project.*
         from jsonb_array_elements(${`[${distinct.join()}]`}::jsonb) with ordinality as wanted(row, place),
           lateral (
-            select id, organization_id as "organizationId", kind, auto_deploy as "autoDeploy", branch,
+            select id, organization_id as "organizationId", kind, auto_deploy as "autoDeploy", branch, location,
               sealed_webhook_secret as "sealedSecret"
             from projects
             where repository = wanted.row ->> 0 and deleted_at is null and deleting_at is null
@@ -61,7 +61,7 @@ function linkedProjects(db: Database, repository: string, trust: Trust): Promise
   return rowsOf<LinkedProject>(
     db,
     sql`
-      select id, organization_id as "organizationId", kind, auto_deploy as "autoDeploy", branch
+      select id, organization_id as "organizationId", kind, auto_deploy as "autoDeploy", branch, location
       from projects
       where repository = ${repository} and deleted_at is null and deleting_at is null and ${actingFor(trust)}
       order by id`,
@@ -92,12 +92,12 @@ async function reclaim(db: Database, most: number): Promise<Reclaimed[]> {
     sql`
       with given_up as (
         update webhook_deliveries set status = 'failed', reason = 'gave_up', finished_at = now()
-        where status = 'claimed' and attempts >= ${limits.deliveryAttempts} and lease_until < clock_timestamp()
+        where status = 'claimed' and not forwarding and attempts >= ${limits.deliveryAttempts} and lease_until < clock_timestamp()
       )
       update webhook_deliveries set status = 'claimed', attempts = attempts + 1, lease_until = ${leaseEnd}
       where id in (
         select id from webhook_deliveries
-        where status in ('received', 'claimed', 'failed') and attempts < ${limits.deliveryAttempts}
+        where status in ('received', 'claimed', 'failed') and not forwarding and attempts < ${limits.deliveryAttempts}
           and (lease_until is null or lease_until < clock_timestamp())
         order by received_at
         limit ${most}
@@ -118,7 +118,7 @@ async function replay(db: Database, id: string, asked: DeliveryReplay): Promise<
     db,
     sql`
       update webhook_deliveries set status = 'claimed', attempts = attempts + 1, lease_until = ${leaseEnd},
-        replay = ${encode(asked)}::jsonb, finished_at = null
+        replay = ${encode(asked)}::jsonb, finished_at = null, forwarding = false
       where id = ${id} and (status <> 'claimed' or lease_until < clock_timestamp())
       returning ${reclaimedColumns}`,
   );

@@ -14,6 +14,7 @@ export async function settle(
   claim: Claim,
   plan: DeliveryPlan,
 ): Promise<SettledDelivery | null> {
+  if (plan.outcomes.some(({ verdict }) => verdict === "forwarded")) return handOver(together, claim, plan);
   const projectIds = plan.outcomes.flatMap((each) => (each.verdict === "deployed" ? [each.projectId] : []));
   // In one order, so that two deliveries for the same projects cannot wait for each other.
   const lock = sql`
@@ -22,6 +23,25 @@ export async function settle(
   const write = outcome(claim, plan);
   const [row] = await together<SettledDelivery>(projectIds.length === 0 ? [write] : [lock, write]);
   return row ?? null;
+}
+
+/** Nothing is deployed here: the row waits for the deploy function, which may talk to the cloud as the edge may not. */
+async function handOver(
+  together: Together,
+  claim: Claim,
+  plan: DeliveryPlan,
+): Promise<SettledDelivery | null> {
+  const write = sql`
+    with handed as (
+      update webhook_deliveries set status = 'received', forwarding = true, reason = ${plan.reason},
+        outcomes = ${encode(plan.outcomes)}::jsonb, lease_until = null,
+        attempts = least(attempts, ${limits.deliveryAttempts - 1})
+      where id = ${claim.id} and attempts = ${claim.attempt} and status = 'claimed'
+      returning id, status, reason
+    )
+    select status, reason, '[]'::jsonb as deployments, pg_notify(${channels.forwards}, id) as told from handed`;
+  const [row] = await together<SettledDelivery>([write]);
+  return row === undefined ? null : { status: row.status, reason: row.reason, deployments: [] };
 }
 
 function outcome(claim: Claim, plan: DeliveryPlan): SQL {
@@ -47,7 +67,7 @@ function outcome(claim: Claim, plan: DeliveryPlan): SQL {
         ) on true
         join projects as project on project.id = planned."projectId"
           and project.organization_id = claim.organization_id and project.deleted_at is null
-          and project.deleting_at is null
+          and project.deleting_at is null and project.location = 'local'
         join organizations as organization on organization.id = project.organization_id
       ), ${movedOn}, judged as (
         select planned.*, ${whySkipped} as skip

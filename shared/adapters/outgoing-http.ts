@@ -4,7 +4,7 @@
  * Rejected: `fetch`, whose connection resolves the name again, and connections that are kept (an answer could come from
  * an address that was checked for another name).
  */
-import { type IncomingMessage, request as plainRequest } from "node:http";
+import { type ClientRequest, type IncomingMessage, request as plainRequest } from "node:http";
 import { request as tlsRequest } from "node:https";
 import {
   type Outgoing,
@@ -24,7 +24,9 @@ export function createOutgoing(guard: TargetGuard): Outgoing {
       const url = new URL(request.url);
       try {
         const addresses = await within(guard.resolve(url.hostname), deadline);
-        return await firstThatAnswers(url, addresses, { ...request, signal: deadline });
+        return await firstThatAnswers(addresses, deadline, (address, attempt) =>
+          ask(url, address, { ...request, signal: deadline }, attempt),
+        );
       } catch (cause) {
         if (deadline.aborted) {
           throw new OutgoingFailure(
@@ -45,18 +47,18 @@ export function createOutgoing(guard: TargetGuard): Outgoing {
 }
 
 /** The next address only where there was no connection at all: nothing is sent twice. */
-async function firstThatAnswers(
-  url: URL,
+export async function firstThatAnswers<T>(
   addresses: readonly string[],
-  request: OutgoingRequest & { signal: AbortSignal },
-): Promise<OutgoingAnswer> {
+  signal: AbortSignal,
+  ask: (address: string, attempt: { connected: boolean }) => Promise<T>,
+): Promise<T> {
   let last: unknown;
   for (const address of addresses) {
     const attempt = { connected: false };
     try {
-      return await ask(url, address, request, attempt);
+      return await ask(address, attempt);
     } catch (error) {
-      if (attempt.connected || request.signal.aborted) throw error;
+      if (attempt.connected || signal.aborted) throw error;
       last = error;
     }
   }
@@ -70,20 +72,7 @@ function ask(
   attempt: { connected: boolean },
 ): Promise<OutgoingAnswer> {
   return new Promise((resolve, reject) => {
-    const secure = url.protocol === "https:";
-    const sent = (secure ? tlsRequest : plainRequest)(url, {
-      method,
-      headers: { ...headers, ...(body === undefined ? {} : { "content-length": Buffer.byteLength(body) }) },
-      agent: false,
-      signal,
-      // The host stays the name for TLS and the Host header; the connection goes to the address.
-      lookup: (_host, options, answer) => {
-        const family = address.includes(":") ? 6 : 4;
-        if (options.all === true) answer(null, [{ address, family }]);
-        else answer(null, address, family);
-      },
-    });
-    sent.once("socket", (socket) => socket.once("connect", () => (attempt.connected = true)));
+    const sent = requestTo(url, address, { method, headers, body, signal }, attempt);
     sent.once("error", reject);
     sent.once("response", (response) => {
       // From here on there is an answer; what breaks later only makes it shorter.
@@ -94,11 +83,41 @@ function ask(
   });
 }
 
+/** The host stays the name for TLS and the Host header; the connection goes to the address. */
+export function requestTo(
+  url: URL,
+  address: string,
+  sent: {
+    method: string;
+    headers: Record<string, string>;
+    body: string | Uint8Array | undefined;
+    signal: AbortSignal;
+  },
+  attempt: { connected: boolean },
+): ClientRequest {
+  const { method, headers, body, signal } = sent;
+  const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
+  const request = (url.protocol === "https:" ? tlsRequest : plainRequest)(url, {
+    ...{ method, signal, agent: false, headers: { ...headers, ...length } },
+    lookup: (_host, options, answer) => {
+      const family = address.includes(":") ? 6 : 4;
+      if (options.all === true) answer(null, [{ address, family }]);
+      else answer(null, address, family);
+    },
+  });
+  request.once("socket", (socket) => socket.once("connect", () => (attempt.connected = true)));
+  return request;
+}
+
 function answered(response: IncomingMessage, text: string): OutgoingAnswer {
+  return { status: response.statusCode ?? 0, headers: headersOf(response), text };
+}
+
+export function headersOf(response: IncomingMessage): Record<string, string> {
   const headers = Object.entries(response.headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, Array.isArray(value) ? value.join(", ") : value]],
   );
-  return { status: response.statusCode ?? 0, headers: Object.fromEntries(headers), text };
+  return Object.fromEntries(headers);
 }
 
 /** Up to the bound. Once there is a status, an answer that stalls or breaks is an answer all the same. */
@@ -121,7 +140,7 @@ function readSome(response: IncomingMessage, mostBytes: number): Promise<string>
   });
 }
 
-function within<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export function within<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason);
     signal.addEventListener("abort", stop, { once: true });
@@ -130,7 +149,7 @@ function within<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /** What the system says about a connection, in a word. */
-function reasonOf(cause: unknown): string {
+export function reasonOf(cause: unknown): string {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
   return /^[A-Z][A-Z0-9_]{2,60}$/.test(code) ? ` (${code})` : "";
 }

@@ -1,5 +1,6 @@
 /** Every route there is. A route that is not listed here is not mounted. */
 import * as auth from "./auth.ts";
+import * as cloudLink from "./cloud-link.ts";
 import * as deliveries from "./deliveries.ts";
 import * as deployments from "./deployments.ts";
 import * as domains from "./domains.ts";
@@ -9,6 +10,7 @@ import * as notifications from "./notifications.ts";
 import * as organizations from "./organizations.ts";
 import * as projectEnv from "./project-env.ts";
 import * as projects from "./projects.ts";
+import * as promotions from "./promotions.ts";
 import * as registries from "./registries.ts";
 import type { Route } from "./route.ts";
 import * as servers from "./servers.ts";
@@ -24,6 +26,8 @@ export const allRoutes: readonly Route[] = [
   servers,
   gitConnections,
   registries,
+  cloudLink,
+  promotions,
   projects,
   projectEnv,
   services,

@@ -27,7 +27,10 @@ const fields = {
     z.object({
       projectId: id,
       name: z.string(),
-      verdict: z.enum(["deployed", "skipped"]),
+      verdict: z.enum(["deployed", "skipped", "forwarded"]).openapi({
+        description:
+          "`forwarded`: it belongs to the linked cloud; `reason` of the delivery says how far it came",
+      }),
       reason,
       message,
       deploymentId: id.nullable(),

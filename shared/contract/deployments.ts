@@ -54,6 +54,9 @@ export const listDeployments = route(
   },
 );
 
+export const deployTargetNote =
+  "`cloud` on a linked self-hosted instance promotes the project: the cloud takes it in and deploys it, now and from then on. 400 `cloud_not_linked` without a link, 403 for folders. Needs project:write.";
+
 export const createDeployment = route(
   { module: "deploy", permission: "deployment:write" },
   {
@@ -71,6 +74,7 @@ export const createDeployment = route(
             .optional()
             .openapi({ description: "Default: the head of the branch" }),
           trigger: z.enum(["manual", "cli"]).default("manual"),
+          deployTarget: z.enum(["local", "cloud"]).optional().openapi({ description: deployTargetNote }),
         }),
       ),
     },

@@ -20,6 +20,17 @@ const targetPath = z
   .max(500)
   .regex(/^\/[A-Za-z0-9._~/-]*$/, "must start with / and hold letters, digits and ._~/-");
 
+export const newDomain = z.strictObject({
+  hostname,
+  port: port.optional(),
+  targetPath: targetPath.optional(),
+  redirectTo: z
+    .url({ protocol: /^https?$/ })
+    .max(2_000)
+    .refine((value) => !/[\p{Cc} {}]/u.test(value), "must be a plain http or https URL")
+    .optional(),
+});
+
 export const listDomains = route(
   { module: "platform", permission: "project:read" },
   {
@@ -39,18 +50,7 @@ export const createDomain = route(
     summary: "Attach a host name; it answers at once when the project is live",
     request: {
       params: idParameter,
-      body: body(
-        z.strictObject({
-          hostname,
-          port: port.optional(),
-          targetPath: targetPath.optional(),
-          redirectTo: z
-            .url({ protocol: /^https?$/ })
-            .max(2_000)
-            .refine((value) => !/[\p{Cc} {}]/u.test(value), "must be a plain http or https URL")
-            .optional(),
-        }),
-      ),
+      body: body(newDomain),
     },
     responses: { 201: json("The domain", data(domain)) },
   },

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { buildStrategies } from "../domain/deployment.ts";
 import { limits } from "../domain/limits.ts";
-import { projectKinds } from "../domain/project.ts";
+import { projectKinds, projectLocations } from "../domain/project.ts";
 import {
   branch,
   deleted,
@@ -130,11 +130,22 @@ export const project = z
     activeDeploymentId: id.nullable(),
     deleting: z.boolean().openapi({ description: "Its removal from the server is under way" }),
     urls: z.array(z.string()),
-    location: z.literal("local"),
-    cloudProjectId: z.null(),
+    location: z.enum(projectLocations).openapi({ description: "`cloud`: deployed by the linked cloud" }),
+    cloudProjectId: id.nullable(),
     createdAt: time,
   })
   .openapi("Project");
+
+export const newProject = z.strictObject({
+  name,
+  slug: slug.optional().openapi({ description: "Made from the name when absent" }),
+  kind: z.enum(projectKinds).default("app").openapi({
+    description: "`compose` and `monorepo` are made of services; they cannot be deployed yet",
+  }),
+  serverId: id,
+  source: projectSource,
+  ...settings,
+});
 
 export const createProject = route(
   { module: "platform", permission: "project:write" },
@@ -144,20 +155,7 @@ export const createProject = route(
     summary: "Create a project; nothing is deployed yet",
     description:
       "Where its source names a git connection with a token, the webhook is registered at the git host at once; `hookRegistered` says whether that went, and `POST /api/projects/{id}/link` why not.",
-    request: {
-      body: body(
-        z.strictObject({
-          name,
-          slug: slug.optional().openapi({ description: "Made from the name when absent" }),
-          kind: z.enum(projectKinds).default("app").openapi({
-            description: "`compose` and `monorepo` are made of services; they cannot be deployed yet",
-          }),
-          serverId: id,
-          source: projectSource,
-          ...settings,
-        }),
-      ),
-    },
+    request: { body: body(newProject) },
     responses: { 201: json("The project", data(project)) },
   },
 );

@@ -83,6 +83,14 @@ export const listServices = route(
   },
 );
 
+export const newService = z.strictObject({
+  name: serviceName,
+  image: image.optional(),
+  build: serviceBuild.optional(),
+  environment: z.record(envKey, envValue).optional(),
+  ...settings,
+});
+
 export const createService = route(
   { module: "platform", permission: "project:write" },
   {
@@ -92,15 +100,7 @@ export const createService = route(
     description: `${onlyWithServices} Exactly one of \`image\` and \`build\`.`,
     request: {
       params: idParameter,
-      body: body(
-        z.strictObject({
-          name: serviceName,
-          image: image.optional(),
-          build: serviceBuild.optional(),
-          environment: z.record(envKey, envValue).optional(),
-          ...settings,
-        }),
-      ),
+      body: body(newService),
     },
     responses: { 201: json("The service", data(service)) },
   },

@@ -3,6 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { buildStrategies } from "../domain/deployment.ts";
 import { limits } from "../domain/limits.ts";
 import { branch, id, idParameter, name, port, time } from "./common.ts";
+import { deployTargetNote } from "./deployments.ts";
 import { body, data, json, route } from "./route.ts";
 
 export const createUploadSession = route(
@@ -90,7 +91,7 @@ export const buildAccess = route(
             .enum(buildStrategies)
             .optional()
             .openapi({ description: "For this deployment. Default: the project's" }),
-          deployTarget: z.enum(["local", "cloud"]).optional(),
+          deployTarget: z.enum(["local", "cloud"]).optional().openapi({ description: deployTargetNote }),
           publicEndpoints: z
             .array(z.strictObject({ port }))
             .max(1)

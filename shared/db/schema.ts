@@ -27,6 +27,7 @@ import type {
   BuildSettings,
   HealthCheck,
   ProjectKind,
+  ProjectLocation,
   ProjectSource,
   Resources,
   ServiceBuild,
@@ -248,6 +249,40 @@ export const registries = pgTable(
   ],
 );
 
+/** The account in the cloud that an organization of a self-hosted instance has linked; at most one. */
+export const cloudLinks = pgTable("cloud_links", {
+  organizationId: text()
+    .primaryKey()
+    .references(() => organizations.id),
+  /** Origin of the cloud; the token is bound to it and sent nowhere else. */
+  url: text().notNull(),
+  sealedToken: text().notNull(),
+  last4: text().notNull(),
+  /** Whose account it is there, as the cloud said it. */
+  cloudOrganizationId: text().notNull(),
+  cloudOrganizationName: text().notNull(),
+  createdAt: createdAt(),
+  updatedAt: createdAt(),
+});
+
+/** Ids of the cloud that came back through this instance, so that they are found by themselves. */
+export const cloudResources = pgTable(
+  "cloud_resources",
+  {
+    organizationId: text()
+      .notNull()
+      .references(() => organizations.id),
+    kind: text().$type<"deployment">().notNull(),
+    id: text().notNull(),
+    /** The project here: whoever does not see it does not see this either. */
+    projectId: text()
+      .notNull()
+      .references(() => projects.id),
+    createdAt: createdAt(),
+  },
+  (table) => [primaryKey({ columns: [table.organizationId, table.kind, table.id] })],
+);
+
 export const projects = pgTable(
   "projects",
   {
@@ -284,6 +319,11 @@ export const projects = pgTable(
     /** Why the git host takes no commit statuses, since when it last said so; null: it does, or was never asked. */
     statusProblem: text(),
     activeDeploymentId: text(),
+    /** `cloud`: promoted to the linked cloud, where it is deployed from then on. */
+    location: text().$type<ProjectLocation>().notNull().default("local"),
+    cloudProjectId: text(),
+    /** Of a project that came by promotion: its id on the instance that it came from. */
+    originProjectId: text(),
     createdAt: createdAt(),
     /** Its removal from the server is under way: it is served and deployed no more, but still there. */
     deletingAt: at(),
@@ -295,6 +335,10 @@ export const projects = pgTable(
     index("projects_server").on(table.serverId),
     index("projects_connection").on(sql`(source ->> 'connectionId')`).where(sql`deleted_at is null`),
     uniqueIndex("projects_slug").on(table.slug).where(sql`deleted_at is null`),
+    // A promotion that is tried again finds what the first try made.
+    uniqueIndex("projects_origin")
+      .on(table.organizationId, table.originProjectId)
+      .where(sql`deleted_at is null`),
   ],
 );
 
@@ -573,6 +617,8 @@ export const webhookDeliveries = pgTable(
     replay: jsonb().$type<DeliveryReplay | null>(),
     attempts: integer().notNull().default(0),
     leaseUntil: at(),
+    /** It goes to the cloud: the deploy function works on it, and the edge leaves it alone. */
+    forwarding: boolean().notNull().default(false),
     receivedAt: createdAt(),
     finishedAt: at(),
   },

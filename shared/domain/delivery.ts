@@ -9,7 +9,9 @@ export type DeliveryVerdict = (typeof deliveryVerdicts)[number];
 /** What came of a delivery for one project, as it is stored. */
 export type DeliveryOutcome =
   | { projectId: string; verdict: "skipped"; reason: string }
-  | { projectId: string; verdict: "deployed"; deploymentId: string };
+  | { projectId: string; verdict: "deployed"; deploymentId: string }
+  /** To the linked cloud; where it went there is known once the cloud has taken it. */
+  | { projectId: string; verdict: "forwarded"; cloudProjectId?: string | null; cloudUrl?: string };
 
 /** A person had a delivery handled again. */
 export interface DeliveryReplay {
@@ -40,10 +42,19 @@ const reasons: Readonly<Record<string, string>> = {
   stale:
     "The branch has moved on since, and a later commit was deployed; replay with force deploys this one.",
   project_gone: "The project was deleted meanwhile.",
+  local_project_matched: "A project here deploys this branch, so the push stays here.",
+  waits_to_be_forwarded: "It goes to the linked cloud in a moment.",
+  forwarded_to_cloud: "The linked cloud has taken it; its own inbox says what came of it.",
+  cloud_not_linked: "The project lives in the cloud, and no account is linked; it is tried again.",
+  cloud_unreachable: "The linked cloud could not be reached; it is tried again.",
+  cloud_refused_signature:
+    "The linked cloud does not know the secret that signed this push; its project was deleted or linked anew there.",
   handler_failed: "Handling it failed here; it is tried again, and the platform's log has the cause.",
   gave_up: "Handling it failed too often; the platform's log has the cause. Replay it when that is gone.",
 };
 
 export function explainReason(reason: string): string {
+  const status = /^cloud_answered_(\d+)$/.exec(reason)?.[1];
+  if (status !== undefined) return `The linked cloud did not take it; it answered ${status}.`;
   return reasons[reason] ?? "It deployed nothing.";
 }

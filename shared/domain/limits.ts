@@ -50,6 +50,12 @@ export const limits = {
   reconcileGraceMs: 60_000,
   /** Between looks at a branch that cannot be seen. */
   reconcileRestMostMs: 3_600_000,
+  /** A push that goes on to the cloud: shorter than the lease under which it goes. */
+  deliveryForwardMs: 20_000,
+  /** The linked cloud has this long to begin an answer: less than the edge waits for a function. */
+  cloudAnswerMs: 30_000,
+  /** An answer of the cloud that is looked into: a page of deployments with their errors. */
+  cloudJsonBytes: 16_777_216,
   /** Longer ids of deliveries are kept as their hash. */
   deliveryIdLength: 128,
   commitMessageLength: 500,
@@ -97,6 +103,8 @@ export const limits = {
   /** Ports, volumes, dependencies or watched paths of one service. */
   serviceEntries: 100,
   volumesMost: 20,
+  /** Of one project that is promoted: they come in one request. */
+  promotedDomains: 200,
   /** A lease outlives three missed heartbeats (architecture.md section 4). */
   leaseMs: 30_000,
   heartbeatMs: 10_000,

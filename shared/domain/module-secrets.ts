@@ -15,8 +15,9 @@ export type Part = "edge" | "platform" | "deploy" | "notify";
 /** Classes of sealed values that a part opens. (architecture.md section 6) */
 export const classesOf = {
   edge: ["webhook", "idempotency"],
-  platform: ["server", "env", "webhook", "git", "registry"],
-  deploy: ["server", "env", "git", "registry"],
+  platform: ["server", "env", "webhook", "git", "registry", "cloud"],
+  // `webhook`: a promoted project takes its hook secret along.
+  deploy: ["server", "env", "webhook", "git", "registry", "cloud"],
   notify: ["notify"],
 } as const satisfies Record<Part, readonly SecretClass[]>;
 

@@ -5,6 +5,10 @@ export const projectKinds = ["app", "compose", "monorepo"] as const;
 /** An app is one container; the other two are made of services. */
 export type ProjectKind = (typeof projectKinds)[number];
 
+export const projectLocations = ["local", "cloud"] as const;
+/** Where a project is deployed: by this instance, or by the cloud that it was promoted to. */
+export type ProjectLocation = (typeof projectLocations)[number];
+
 /** Why a project of services is not deployed: the code of the refusal, and the reason of a skipped push. */
 export const servicesNotDeployable = "services_not_deployable";
 

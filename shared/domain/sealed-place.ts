@@ -46,6 +46,12 @@ export function registrySecretPlace({ organizationId, id }: Owned): SealedPlace 
   return { organizationId, table: "registries", column: "sealed_secret", row: id };
 }
 
+/** Class `cloud`: the token of a link, bound to the address that it may be sent to. No id holds a slash. */
+export function cloudTokenPlace(link: { organizationId: string; url: string }): SealedPlace {
+  const { organizationId, url } = link;
+  return { organizationId, table: "cloud_links", column: "sealed_token", row: `${organizationId}/${url}` };
+}
+
 /** Class `env`: all variables of a service, as JSON. */
 export function serviceEnvironmentPlace({ organizationId, id }: Owned): SealedPlace {
   return { organizationId, table: "project_services", column: "sealed_environment", row: id };

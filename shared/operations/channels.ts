@@ -4,6 +4,8 @@ export const channels = {
   events: "operation_events",
   /** It may start, or start again. */
   due: "operations_due",
+  /** Of a delivery instead: it waits to be forwarded to the cloud. */
+  forwards: "deliveries_to_forward",
   /** A person asked to cancel it. */
   cancels: "operation_cancels",
 } as const;

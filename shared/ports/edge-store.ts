@@ -5,7 +5,7 @@
  */
 import type { DeliveryReplay, DeliveryVerdict } from "../domain/delivery.ts";
 import type { Permission, Role } from "../domain/permission.ts";
-import type { ProjectKind } from "../domain/project.ts";
+import type { ProjectKind, ProjectLocation } from "../domain/project.ts";
 
 export interface EdgeStore {
   /** Rejects when the database does not answer. */
@@ -117,6 +117,7 @@ export interface LinkedProject {
   autoDeploy: boolean;
   /** null: the default branch of the repository. */
   branch: string | null;
+  location: ProjectLocation;
 }
 
 export interface HookedProject extends LinkedProject {
@@ -151,6 +152,8 @@ export interface DeliveryPlan {
 
 export type PlannedOutcome =
   | { projectId: string; verdict: "skipped"; reason: string }
+  /** Deployed by the linked cloud; the deploy function hands the delivery on. */
+  | { projectId: string; verdict: "forwarded" }
   | { projectId: string; verdict: "deployed"; deploymentId: string; push: Push };
 
 /** What a push deployment is made from. */
@@ -162,7 +165,8 @@ export interface Push {
 }
 
 export interface SettledDelivery {
-  status: "done" | "ignored";
+  /** `received`: it waits for the deploy function, which forwards it. */
+  status: "done" | "ignored" | "received";
   reason: string | null;
   deployments: { id: string; projectId: string }[];
 }

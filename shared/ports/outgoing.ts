@@ -8,12 +8,38 @@ export interface Outgoing {
   send(request: OutgoingRequest): Promise<OutgoingAnswer>;
 }
 
+/** The same for answers that are passed on as they come: streams, and what is too large to be held. */
+export interface OutgoingStreams {
+  /** Resolves with the head of the answer. Throws `OutgoingFailure` when there is none. */
+  open(request: StreamedRequest): Promise<StreamedAnswer>;
+}
+
+export interface StreamedRequest {
+  method: string;
+  url: string;
+  headers: Record<string, string>;
+  body?: string | Uint8Array;
+  /** Until the head of the answer is there. */
+  deadlineMs: number;
+  /** An answer that brings nothing for this long is given up. */
+  idleMs: number;
+  /** Ends the request, or the answer that is under way. */
+  signal: AbortSignal;
+}
+
+export interface StreamedAnswer {
+  status: number;
+  /** Lower-case names. */
+  headers: Record<string, string>;
+  body: ReadableStream<Uint8Array>;
+}
+
 export interface OutgoingRequest {
   method: "GET" | "POST" | "PATCH" | "DELETE";
   /** http or https. */
   url: string;
   headers: Record<string, string>;
-  body?: string;
+  body?: string | Uint8Array;
   /** For all of it: name, connection, answer. */
   deadlineMs: number;
   /** How much of the answer is read; default: what a person wants to see of it. */

@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { allRoutes } from "../../shared/contract/all-routes.ts";
 import * as domains from "../../shared/contract/domains.ts";
+import * as promotions from "../../shared/contract/promotions.ts";
 import type { Route } from "../../shared/contract/route.ts";
 import * as servers from "../../shared/contract/servers.ts";
 import { pathOf, sampleOf, takesBody } from "../contract/samples.ts";
@@ -127,6 +128,10 @@ export function argvOracle({ startServer, git }: SharedLab, { inProjects, usedOf
     const auth = { kind: "key", privateKey };
     if (route === (servers.createServer as Route)) return { ...sample, host, port, hostKey, auth };
     if (route === (servers.trustHostKey as Route)) return { hostKey, auth };
+    if (route === (promotions.promoteProject as Route)) {
+      const own = `d${made.length}.promoted.test`;
+      return { ...sample, originProjectId: `prj_${made.length}`, domains: [{ hostname: own }] };
+    }
     if (route === (domains.createDomain as Route))
       return { ...sample, hostname: `d${made.length}.attacked.test` };
     return sample;
@@ -154,7 +159,11 @@ export function argvOracle({ startServer, git }: SharedLab, { inProjects, usedOf
             ).toBe(true);
           }
           const id = answer.body?.data?.id;
-          if (answer.status === 201 && route.path.split("/").length === 3)
+          // What a promotion makes is a project like any other.
+          const promoted = answer.body?.data?.projectId;
+          if (answer.status === 201 && route === (promotions.promoteProject as Route)) {
+            made.push({ base: "/api/projects", id: promoted });
+          } else if (answer.status === 201 && route.path.split("/").length === 3)
             made.push({ base: route.path, id });
         }
       }

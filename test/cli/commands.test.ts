@@ -199,6 +199,20 @@ describe("registry", () => {
   });
 });
 
+describe("cloud", () => {
+  it("is linked with a token from stdin, once the cloud has taken it, and shown without it", async () => {
+    const none = await run("cloud status");
+    expect([none.code, none.stdout]).toEqual([0, expect.stringContaining("slipway cloud link")]);
+    const token = `slp_${"a".repeat(40)}`;
+    const refused = await run(`cloud link ${instance.url} --token-stdin --json`, { stdin: `${token}\n` });
+    expect([refused.code, JSON.parse(refused.stderr).code]).toEqual([1, "cloud_token_refused"]);
+    expect(refused.stdout + refused.stderr).not.toContain(token);
+    expect((await run("cloud unlink")).code).toBe(2);
+    expect((await run("cloud unlink --yes")).code).toBe(0);
+    expect(JSON.parse((await run("cloud status --json")).stdout)).toBeNull();
+  });
+});
+
 describe("token", () => {
   it("create goes through the API when logged in, and finds projects by name", async () => {
     const { code, stdout } = await run(

@@ -1,5 +1,6 @@
 /** A body that holds for each route that takes one; a route without a sample fails the suite. */
 import * as auth from "../../shared/contract/auth.ts";
+import * as cloudLink from "../../shared/contract/cloud-link.ts";
 import * as deliveries from "../../shared/contract/deliveries.ts";
 import * as deployments from "../../shared/contract/deployments.ts";
 import * as domains from "../../shared/contract/domains.ts";
@@ -9,6 +10,7 @@ import * as notifications from "../../shared/contract/notifications.ts";
 import * as organizations from "../../shared/contract/organizations.ts";
 import * as projectEnv from "../../shared/contract/project-env.ts";
 import * as projects from "../../shared/contract/projects.ts";
+import * as promotions from "../../shared/contract/promotions.ts";
 import * as registries from "../../shared/contract/registries.ts";
 import type { Route } from "../../shared/contract/route.ts";
 import * as servers from "../../shared/contract/servers.ts";
@@ -55,6 +57,18 @@ const samples = new Map<Pick<Route, "path" | "method">, Sample>([
   [
     registries.createRegistry,
     () => ({ name: "images", host: "images.test:5000", username: "ada", secret: "secret-of-nobody" }),
+  ],
+  // A port on which nobody listens.
+  [cloudLink.putCloudLink, () => ({ url: "http://127.0.0.1:9", token: `slp_${"a".repeat(40)}` })],
+  [
+    promotions.promoteProject,
+    () => ({
+      originProjectId: "prj_elsewhere",
+      project: { name: "Shop", source, autoDeploy: true, volumes: ["data:/data"] },
+      env: { KEY: "value" },
+      domains: [{ hostname: "promoted.test", targetPath: "/shop" }],
+      webhookSecret: "0123456789abcdef",
+    }),
   ],
   [
     projects.createProject,

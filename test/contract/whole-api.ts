@@ -38,7 +38,7 @@ import { openTestDatabase, seedOrganization } from "../database.ts";
 import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
 import { redeliverer } from "../edge/webhooks/redeliverer.ts";
 import { makeSealKey } from "../keys.ts";
-import { loopbackOutgoing } from "../outgoing.ts";
+import { loopbackOutgoing, testOutgoing, testStreams } from "../outgoing.ts";
 import { recordingLog } from "../silent-log.ts";
 import { seedGitConnection, seedNotifications, seedRegistry } from "./seed-sealed.ts";
 
@@ -49,7 +49,14 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
   const { db, listener } = database;
   const log = recordingLog();
   const ring = [{ kid: "t", key: makeSealKey() }];
-  const sealer = createSealer({ server: ring, env: ring, webhook: ring, git: ring, registry: ring });
+  const sealer = createSealer({
+    server: ring,
+    env: ring,
+    webhook: ring,
+    git: ring,
+    registry: ring,
+    cloud: ring,
+  });
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const stopping = new AbortController();
   const shell = unreachable();
@@ -90,6 +97,7 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
         exposeMetrics: metrics.expose,
         gitHost: silentGitHost,
         gitHostApi: silentGitHostApi,
+        outgoing: testOutgoing(),
       }),
       notify: notifications.app,
       deploy: createDeploy({
@@ -97,6 +105,7 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
         kind,
         uploads,
         mode: "self-hosted",
+        streams: testStreams(),
         redeliver: redeliverer(db, log),
       }),
     }),

@@ -40,10 +40,12 @@ describeWithLab("compose.yaml", () => {
     const seen = await platform.compose("exec", "-T", "deploy", "sh", "-c", look);
     expect(seen.split("\n").sort()).toEqual([
       "SLIPWAY_IDENTITY_PUBLIC_KEYS",
+      "SLIPWAY_SEAL_CLOUD",
       "SLIPWAY_SEAL_ENV",
       "SLIPWAY_SEAL_GIT",
       "SLIPWAY_SEAL_REGISTRY",
       "SLIPWAY_SEAL_SERVER",
+      "SLIPWAY_SEAL_WEBHOOK",
       "node",
       "secrets.json",
     ]);

@@ -39,10 +39,12 @@ describe("the set-up step", () => {
     ]);
     expect(await names("deploy")).toEqual([
       "SLIPWAY_IDENTITY_PUBLIC_KEYS",
+      "SLIPWAY_SEAL_CLOUD",
       "SLIPWAY_SEAL_ENV",
       "SLIPWAY_SEAL_GIT",
       "SLIPWAY_SEAL_REGISTRY",
       "SLIPWAY_SEAL_SERVER",
+      "SLIPWAY_SEAL_WEBHOOK",
     ]);
     const [publicKey] = JSON.parse(
       await readFile(secretsOf("platform"), "utf8"),

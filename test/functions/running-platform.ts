@@ -37,11 +37,11 @@ export interface RunningPlatform {
   close(): Promise<void>;
 }
 
-export async function startRunningPlatform(): Promise<RunningPlatform> {
+export async function startRunningPlatform(options: { mode?: "cloud" } = {}): Promise<RunningPlatform> {
   const database = await openTestDatabase();
   const dataFolder = await mkdtemp(join(tmpdir(), "slipway-running-"));
   const log = recordingLog();
-  const platform = await startPlatform(database.url, dataFolder, log);
+  const platform = await startPlatform(database.url, dataFolder, log, options.mode);
   const owner = await seedOrganization(database.db);
   const { token } = await seedToken(database.db, owner);
   const call = caller(platform.url, token);
@@ -75,10 +75,12 @@ async function startPlatform(
   databaseUrl: string,
   path: string,
   log: ReturnType<typeof recordingLog>,
+  mode: "self-hosted" | "cloud" = "self-hosted",
 ): Promise<OneProcess> {
   const folder = await openDataFolder(path, { purpose: "platform" });
   const environment = {
     DATABASE_URL: databaseUrl,
+    SLIPWAY_MODE: mode,
     SLIPWAY_DATA_DIR: path,
     SLIPWAY_API_LIMIT: "10000000",
     SLIPWAY_TRUSTED_PROXIES: "127.0.0.1",

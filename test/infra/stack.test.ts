@@ -46,9 +46,12 @@ test("each module has two replicas at least, time to stop, and the cloud's image
 test("a module is given its own classes of secrets alone", () => {
   const names = of("aws:ssm/parameter:Parameter").map(({ name }) => name);
   expect(names.filter((name) => name.startsWith("deploy-SLIPWAY_SEAL")).sort()).toEqual([
+    "deploy-SLIPWAY_SEAL_CLOUD",
     "deploy-SLIPWAY_SEAL_ENV",
     "deploy-SLIPWAY_SEAL_GIT",
+    "deploy-SLIPWAY_SEAL_REGISTRY",
     "deploy-SLIPWAY_SEAL_SERVER",
+    "deploy-SLIPWAY_SEAL_WEBHOOK",
   ]);
   expect(names.some((name) => name.includes("IDENTITY_KEY"))).toBe(false);
 });

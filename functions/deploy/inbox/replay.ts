@@ -45,7 +45,7 @@ export async function replay(
     fields: force ? ["force"] : [],
   });
   const detail = await showDelivery(db, principal, id);
-  return { detail, started: detail.status === "done" };
+  return { detail, started: detail.status === "done" || detail.status === "received" };
 }
 
 /** A narrowed token replays for its own projects, whatever else the repository belongs to. */

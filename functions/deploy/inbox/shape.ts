@@ -13,9 +13,8 @@ export function shapeDelivery(row: DeliveryRow, names: ReadonlyMap<string, strin
     const { projectId } = outcome;
     const name = names.get(projectId);
     if (name === undefined) return [];
-    const isDeployed = outcome.verdict === "deployed";
-    const deploymentId = isDeployed ? outcome.deploymentId : null;
-    const why = because(isDeployed ? null : outcome.reason);
+    const deploymentId = outcome.verdict === "deployed" ? outcome.deploymentId : null;
+    const why = because(outcome.verdict === "skipped" ? outcome.reason : null);
     return [{ projectId, name, verdict: outcome.verdict, ...why, deploymentId }];
   });
   return {

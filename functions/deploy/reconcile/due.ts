@@ -24,7 +24,7 @@ export interface DueBranch {
 
 /** What deploys by itself, and can. */
 const isWatched = sql`project.auto_deploy and project.kind = 'app' and project.repository is not null
-  and project.source ->> 'kind' = 'git' and project.deleted_at is null and project.deleting_at is null`;
+  and project.source ->> 'kind' = 'git' and project.location = 'local' and project.deleted_at is null and project.deleting_at is null`;
 
 /** As the settling of a push writes it (edge-store-postgres-settle.ts). */
 const sourceKey = sql`project.repository || ' ' || coalesce(project.branch, '')`;

@@ -6,7 +6,7 @@
 import { and, count, eq, gt } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
 import type { Database, Queryable } from "../../../shared/db/database.ts";
-import { uploadSessions } from "../../../shared/db/schema.ts";
+import { cloudLinks, uploadSessions } from "../../../shared/db/schema.ts";
 import { type Loaded, load } from "../../../shared/db/tenancy.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { limits } from "../../../shared/domain/limits.ts";
@@ -29,7 +29,7 @@ export async function openUploadSession(
   wanted: { projectId?: string | undefined; mode: "local" | "cloud" },
 ) {
   refuseFoldersInCloud(mode);
-  if (wanted.mode === "cloud") throw cloudNotLinked();
+  if (wanted.mode === "cloud") throw await noFolderToCloud(db, principal);
   const { organizationId, userId } = principal;
   const nowMs = clock.nowMs();
   const expiresAt = new Date(nowMs + limits.uploadSessionMs);
@@ -116,12 +116,21 @@ export function uploadGone(): Refusal {
 }
 
 export function refuseFoldersInCloud(mode: UploadParts["mode"]): void {
-  if (mode !== "cloud") return;
-  throw new Refusal(
+  if (mode === "cloud") throw refuseFolders();
+}
+
+export function refuseFolders(): Refusal {
+  return new Refusal(
     "forbidden",
     "folders_self_hosted_only",
     "Folders are deployed on self-hosted instances only.",
   );
+}
+
+/** Folders never go to the cloud; who has not linked one is told that first. */
+async function noFolderToCloud(db: Queryable, { organizationId }: Principal): Promise<Refusal> {
+  const linked = await db.$count(cloudLinks, eq(cloudLinks.organizationId, organizationId));
+  return linked === 0 ? cloudNotLinked() : refuseFolders();
 }
 
 export function cloudNotLinked(): Refusal {

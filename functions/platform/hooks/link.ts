@@ -12,6 +12,7 @@ import { newId } from "../../../shared/domain/identifier.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import { webhookSecretPlace } from "../../../shared/domain/sealed-place.ts";
+import { refuseInCloud } from "../cloud-link/refuse-in-cloud.ts";
 import type { PlatformParts } from "../parts.ts";
 import type { ProjectRow } from "../project-row.ts";
 import { webhookUrl } from "./address.ts";
@@ -27,6 +28,8 @@ export async function linkProject(parts: PlatformParts, principal: Principal, id
     if (project.hookId !== null && project.sealedWebhookSecret !== null && !rotate) {
       return { hookId: project.hookId, made: null };
     }
+    // The other side verifies with the same secret.
+    refuseInCloud(project);
     const secret = await giveSecret(tx, parts, project);
     await auditSecret(tx, principal, project);
     return { hookId: secret.hookId, made: secret };
@@ -87,6 +90,7 @@ export async function unlinkProject(
   const before = await parts.db.transaction(async (tx) => {
     const project = await locked(tx, principal, id);
     if (project.hookId === null && project.sealedWebhookSecret === null) return null;
+    refuseInCloud(project);
     await tx.update(projects).set(noHook).where(eq(projects.id, id));
     await writeAudit(tx, principal, { action: "project.unlinked", resource: { kind: "project", id } });
     return project;

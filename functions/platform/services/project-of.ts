@@ -5,6 +5,7 @@ import { projectServices, projects } from "../../../shared/db/schema.ts";
 import { load } from "../../../shared/db/tenancy.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { notFound, Refusal } from "../../../shared/domain/refusal.ts";
+import { refuseInCloud } from "../cloud-link/refuse-in-cloud.ts";
 import type { ProjectRow } from "../project-row.ts";
 import type { ServiceRow } from "./show.ts";
 
@@ -29,6 +30,7 @@ export async function lockServices(
   projectId: string,
 ): Promise<{ project: ProjectRow; services: ServiceRow[] }> {
   const project = await loadProjectOfServices(tx, principal, projectId);
+  refuseInCloud(project);
   await tx.select({ id: projects.id }).from(projects).where(eq(projects.id, projectId)).for("no key update");
   const services = await tx.select().from(projectServices).where(eq(projectServices.projectId, projectId));
   return { project, services };

@@ -26,6 +26,7 @@ import type { Log } from "../../../shared/ports/log.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../../database.ts";
 import { redeliverer } from "../../edge/webhooks/redeliverer.ts";
+import { testStreams } from "../../outgoing.ts";
 import { silentLog } from "../../silent-log.ts";
 
 export interface Answer {
@@ -91,6 +92,7 @@ export const rings = () => ({
   webhook: [ringKey()],
   git: [ringKey()],
   registry: [ringKey()],
+  cloud: [ringKey()],
 });
 const ringKey = () => ({ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") });
 
@@ -124,6 +126,7 @@ export async function openDeployPlatform(
     kind,
     feed,
     uploads,
+    streams: testStreams(),
     mode: options.mode ?? "self-hosted",
     redeliver: redeliverer(db, log),
     verifyIdentity: refuseUnsigned,

@@ -157,7 +157,7 @@ describe("Slack", () => {
     });
     const outcome = await send({ config: {}, secret: "https://hooks.slack.com/services/x" }, message, 0);
     expect(outcome).toMatchObject({ result: "delivered", response: "ok" });
-    const body = JSON.parse(sent[0]?.body ?? "");
+    const body = JSON.parse(String(sent[0]?.body));
     expect(sent[0]?.url).toBe("https://hooks.slack.com/services/x");
     expect(body.text).toBe("&lt;!channel&gt; &amp; co (3 times)");
     expect(JSON.stringify(body.blocks)).not.toContain("<!channel>");

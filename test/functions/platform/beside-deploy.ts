@@ -24,6 +24,7 @@ export async function openPlatformBeside(
   const parts = { db, shell, gitHostApi, sealer, baseDomain: "localhost", log: silentLog, clock: wallClock };
   const app = createPlatform({
     ...parts,
+    outgoing: testOutgoing(),
     gitHost: createGitHost(testOutgoing()),
     baseUrl: "https://slipway.example.com",
     limiter: createMemoryLimiter(),

@@ -82,12 +82,14 @@ export async function openTestPlatform(
     webhook: ring(),
     git: ring(),
     registry: ring(),
+    cloud: ring(),
   });
   const feed = createFeed({ db, listener, clock: wallClock, log: silentLog });
   const gitHostApi = createGitHostApi(options.outgoing ?? testOutgoing());
   const app = createPlatform({
     ...proxy,
     sealer,
+    outgoing: testOutgoing(),
     gitHost: options.gitHost ?? createGitHost(testOutgoing()),
     gitHostApi,
     log: silentLog,
