@@ -30,7 +30,7 @@ export async function judge(db: Database, deliveries: readonly Delivery[]): Prom
   const made = await rowsOf<DeploymentRow>(
     db,
     sql`
-      select project_id as "projectId", commit_sha as "commitSha", delivery.delivery_id as "deliveryId", operation.state
+      select project_id as "projectId", deployments.commit_sha as "commitSha", delivery.delivery_id as "deliveryId", operation.state
       from deployments
       left join webhook_deliveries as delivery on delivery.id = deployments.delivery_id
       left join operations as operation on operation.id = deployments.id`,

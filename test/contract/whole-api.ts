@@ -1,5 +1,4 @@
 /** The edge with the real modules behind it, in one process, and an organization that has one of everything. */
-
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";

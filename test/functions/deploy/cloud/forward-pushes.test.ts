@@ -136,7 +136,8 @@ describe("a push that does not arrive", () => {
     await scene.db.update(webhookDeliveries).set({ leaseUntil: new Date(0) });
     // The edge's own sweeper leaves it alone: it could not forward it.
     const sweep = { store: createPostgresEdgeStore(scene.db), log: silentLog, nudge: async () => undefined };
-    expect(await sweepDeliveries(sweep)).toBe(0);
+    await sweepDeliveries(sweep);
+    expect(await row()).toMatchObject({ status: "failed", reason });
     forwarder = createPushForwarder({
       ...{ db: scene.db, clock: wallClock, log: silentLog, outgoing: testOutgoing() },
     });
