@@ -53,6 +53,18 @@ async function say(agentUri: string, busy: boolean): Promise<void> {
     body: JSON.stringify({ ProtectionEnabled: busy, ...(busy ? { ExpiresInMinutes: minutes } : {}) }),
     signal: AbortSignal.timeout(answerMs),
   });
-  if (!answer.ok) throw new Error(`ECS answered ${answer.status}`);
-  await answer.body?.cancel();
+  // Of what it would not do it also says so in a body of 200: `failure`, with a reason.
+  const text = await answer.text();
+  if (!answer.ok || protectionIn(text) !== busy) {
+    throw new Error(`ECS answered ${answer.status}: ${text.slice(0, 500)}`);
+  }
+}
+
+function protectionIn(text: string): boolean | undefined {
+  try {
+    const said = JSON.parse(text) as { protection?: { ProtectionEnabled?: boolean } };
+    return said.protection?.ProtectionEnabled;
+  } catch {
+    return undefined;
+  }
 }
