@@ -68,6 +68,7 @@ function makeSecrets() {
       env: seal("Env"),
       git: seal("Git"),
       registry: seal("Registry"),
+      cloud: seal("Cloud"),
       notify: seal("Notify"),
     },
   };

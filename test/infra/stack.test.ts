@@ -31,9 +31,9 @@ test("queues are FIFO, with dead letters that raise an alarm", () => {
 
 test("each module has two replicas at least, time to stop, and the cloud's image", () => {
   const services = of("aws:ecs/service:Service");
-  expect(services).toHaveLength(2);
+  expect(services).toHaveLength(3);
   const scaling = of("aws:appautoscaling/target:Target").map(({ inputs }) => inputs["minCapacity"]);
-  expect(scaling).toEqual([2, 2]);
+  expect(scaling).toEqual([2, 2, 2]);
   for (const { inputs } of of("aws:ecs/taskDefinition:TaskDefinition")) {
     const [container] = JSON.parse(inputs["containerDefinitions"]);
     expect(container.stopTimeout).toBe(120);
