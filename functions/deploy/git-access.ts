@@ -3,10 +3,9 @@
  * a token that was replaced meanwhile is the one that works. Where the project's repository no longer lies below the
  * connection's address nothing is fetched: the secret goes there and nowhere else.
  */
-import { and, eq, isNull } from "drizzle-orm";
 import type { Sealer } from "../../shared/crypto/seal.ts";
+import { connectionOfSource } from "../../shared/db/connection-of-source.ts";
 import type { Queryable } from "../../shared/db/database.ts";
-import { gitConnections } from "../../shared/db/schema.ts";
 import { cloneUrlBelow, type GitConnectionKind } from "../../shared/domain/git-connection.ts";
 import type { GitSource, ProjectSource } from "../../shared/domain/project.ts";
 import { gitSecretPlace } from "../../shared/domain/sealed-place.ts";
@@ -27,23 +26,7 @@ export async function readGitAccess(
   source: ProjectSource,
   organizationId: string,
 ): Promise<GitAccess | null> {
-  if (source.kind !== "git" || source.connectionId === undefined) return null;
-  const [row] = await db
-    .select({
-      id: gitConnections.id,
-      kind: gitConnections.kind,
-      baseUrl: gitConnections.baseUrl,
-      hostKey: gitConnections.hostKey,
-      sealedSecret: gitConnections.sealedSecret,
-    })
-    .from(gitConnections)
-    .where(
-      and(
-        eq(gitConnections.id, source.connectionId),
-        eq(gitConnections.organizationId, organizationId),
-        isNull(gitConnections.deletedAt),
-      ),
-    );
+  const row = await connectionOfSource(db, { organizationId, source });
   if (row === undefined) return null;
   const { id, sealedSecret, ...shown } = row;
   return { ...shown, secret: await sealer.open("git", gitSecretPlace({ id, organizationId }), sealedSecret) };

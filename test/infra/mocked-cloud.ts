@@ -14,7 +14,16 @@ export interface Resource {
 
 const secrets = [
   ...["DatabaseUrl", "EdgeDatabaseUrl", "IdentityKey", "IdentityPublicKeys", "GitWebhookSecret"],
-  ...["SealWebhook", "SealIdempotency", "SealServer", "SealEnv", "SealGit", "SealRegistry", "SealCloud", "SealNotify"],
+  ...[
+    "SealWebhook",
+    "SealIdempotency",
+    "SealServer",
+    "SealEnv",
+    "SealGit",
+    "SealRegistry",
+    "SealCloud",
+    "SealNotify",
+  ],
 ];
 
 export async function mockCloud(stage: string): Promise<Resource[]> {

@@ -4,26 +4,26 @@
  * that it has over there makes it one project however often the request comes. Rejected: an Idempotency-Key over the
  * single requests (it forgets after a day, and keeps a refusal that a person has meanwhile cleared away).
  */
-import { and, desc, eq, inArray, isNotNull, isNull, sql } from "drizzle-orm";
+import { and, desc, eq, inArray, isNull, sql } from "drizzle-orm";
 import type { Promotion } from "../../../shared/contract/promotions.ts";
 import { writeAudit } from "../../../shared/db/audit.ts";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { seenServers } from "../../../shared/db/narrowing.ts";
-import { domains, gitConnections, projectServices, projects, servers } from "../../../shared/db/schema.ts";
+import { domains, gitConnections, projectServices, projects } from "../../../shared/db/schema.ts";
 import { cloneUrlBelow } from "../../../shared/domain/git-connection.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import type { ProjectSource } from "../../../shared/domain/project.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import { webhookSecretPlace } from "../../../shared/domain/sealed-place.ts";
-import { createProject } from "../create-project.ts";
+import { insertProject } from "../create-project.ts";
 import { attachDomain } from "../domains.ts";
 import { lockHostnames, slugIsFree } from "../hostnames.ts";
+import { newestReadyServer } from "../newest-ready-server.ts";
 import type { PlatformParts } from "../parts.ts";
 import { changeEnv, readEnv } from "../project-env.ts";
 import { refuseNarrowed } from "../refuse-narrowed.ts";
 import { createService } from "../services/create.ts";
-import { updateProject } from "../update-project.ts";
+import { changeProject } from "../update-project.ts";
 
 export async function receivePromotion(
   given: PlatformParts,
@@ -43,7 +43,7 @@ export async function receivePromotion(
     const projectId = present?.id ?? (await create(parts, tx, principal, { ...wanted.project, source }));
     if (present !== undefined) {
       const { kind: _kind, slug: _slug, ...settings } = wanted.project;
-      await updateProject(parts, principal, projectId, { ...settings, source });
+      await changeProject(tx, principal, projectId, { ...settings, source });
     }
     await fill(parts, tx, principal, projectId, wanted);
     await writeAudit(tx, principal, {
@@ -76,33 +76,20 @@ async function create(
   principal: Principal,
   { slug, ...project }: Promotion["project"],
 ): Promise<string> {
-  const serverId = await serverFor(tx, principal);
+  const server = await newestReadyServer(tx, principal);
+  if (server === undefined) {
+    const message = "The organization has no bootstrapped server there; add one first.";
+    throw new Refusal("conflict", "no_ready_server", message);
+  }
   await lockHostnames(tx);
   const free = slug !== undefined && (await slugIsFree(tx, parts, slug));
-  const made = await createProject(parts, principal, { ...project, serverId, ...(free ? { slug } : {}) });
+  // No webhook of its own: pushes come from the other side, signed with the secret that came along.
+  const made = await insertProject(parts, principal, {
+    ...project,
+    serverId: server.id,
+    ...(free ? { slug } : {}),
+  });
   return made.id;
-}
-
-async function serverFor(tx: Transaction, principal: Principal): Promise<string> {
-  const [server] = await tx
-    .select({ id: servers.id })
-    .from(servers)
-    .where(
-      and(
-        eq(servers.organizationId, principal.organizationId),
-        isNull(servers.deletedAt),
-        isNotNull(servers.bootstrappedAt),
-        seenServers(principal),
-      ),
-    )
-    .orderBy(desc(servers.id))
-    .limit(1);
-  if (server !== undefined) return server.id;
-  throw new Refusal(
-    "conflict",
-    "no_ready_server",
-    "The organization has no bootstrapped server there; add one first.",
-  );
 }
 
 /** Credentials do not travel: the connection of this side that reaches the same repository takes the place of the other. */

@@ -2,10 +2,9 @@
  * The repository of a project in the API of its git host, with the token for it. Only a connection of kind token leads
  * there, and only to what is cloned through it. What is missing is said so that a person can add the webhook by hand.
  */
-import { and, eq, isNull } from "drizzle-orm";
 import type { Sealer } from "../../../shared/crypto/seal.ts";
+import { connectionOfSource } from "../../../shared/db/connection-of-source.ts";
 import type { Queryable } from "../../../shared/db/database.ts";
-import { gitConnections } from "../../../shared/db/schema.ts";
 import { apiRepositoryUrl } from "../../../shared/domain/git-connection.ts";
 import type { ProjectSource } from "../../../shared/domain/project.ts";
 import { gitSecretPlace } from "../../../shared/domain/sealed-place.ts";
@@ -21,7 +20,7 @@ export async function apiAccess(
   sealer: Pick<Sealer, "open">,
   project: Sourced,
 ): Promise<{ repository: ApiRepository } | { reason: string }> {
-  const connection = await connectionOf(db, project);
+  const connection = await connectionOfSource(db, project);
   if (connection === undefined) {
     return { reason: "The project's source names no git connection, so nobody can register the webhook." };
   }
@@ -41,30 +40,10 @@ export async function apiAccess(
 
 /** null: the API does not lead to this source. */
 export async function repositoryUrlOf(db: Queryable, project: Sourced): Promise<string | null> {
-  const connection = await connectionOf(db, project);
+  const connection = await connectionOfSource(db, project);
   return connection === undefined || connection.kind !== "token" ? null : urlBelow(connection, project);
 }
 
 function urlBelow({ baseUrl }: { baseUrl: string }, { source }: Sourced): string | null {
   return source.kind === "git" ? apiRepositoryUrl(baseUrl, source) : null;
-}
-
-async function connectionOf(db: Queryable, { organizationId, source }: Sourced) {
-  if (source.kind !== "git" || source.connectionId === undefined) return undefined;
-  const [row] = await db
-    .select({
-      id: gitConnections.id,
-      kind: gitConnections.kind,
-      baseUrl: gitConnections.baseUrl,
-      sealedSecret: gitConnections.sealedSecret,
-    })
-    .from(gitConnections)
-    .where(
-      and(
-        eq(gitConnections.id, source.connectionId),
-        eq(gitConnections.organizationId, organizationId),
-        isNull(gitConnections.deletedAt),
-      ),
-    );
-  return row;
 }

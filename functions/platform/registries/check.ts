@@ -3,16 +3,13 @@
  * `/auth` speaks the registry's v2 API, tokens included, with the engine's proxies and certificates. Rejected: asking
  * from the platform (another network, another trust) and `docker login` (it writes the secret into a file).
  */
-import { and, desc, eq, isNotNull, isNull } from "drizzle-orm";
-import type { Queryable } from "../../../shared/db/database.ts";
-import { seenServers } from "../../../shared/db/narrowing.ts";
-import { servers } from "../../../shared/db/schema.ts";
 import { type ServerRow, serverTarget } from "../../../shared/db/server-target.ts";
 import { load } from "../../../shared/db/tenancy.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { engineAddress } from "../../../shared/domain/registry.ts";
 import { registrySecretPlace } from "../../../shared/domain/sealed-place.ts";
 import { ShellFailure, type ShellResult } from "../../../shared/ports/shell.ts";
+import { newestReadyServer } from "../newest-ready-server.ts";
 import type { PlatformParts } from "../parts.ts";
 import type { RegistryRow } from "./show.ts";
 
@@ -37,34 +34,14 @@ export async function checkRegistry(
   wantedServer: string | undefined,
 ): Promise<RegistryCheck> {
   const registry = await load(parts.db, principal, "registry", id);
-  const server = await serverToAsk(parts.db, principal, wantedServer);
+  const server = await (wantedServer === undefined
+    ? newestReadyServer(parts.db, principal)
+    : load(parts.db, principal, "server", wantedServer));
   if (server === undefined) {
     const error = "Images are pulled by servers, and none is set up. Add and bootstrap one first.";
     return { ok: false, code: "no_server", error, serverId: null };
   }
   return { ...(await ask(parts, registry, server)), serverId: server.id };
-}
-
-async function serverToAsk(
-  db: Queryable,
-  principal: Principal,
-  wanted: string | undefined,
-): Promise<ServerRow | undefined> {
-  if (wanted !== undefined) return load(db, principal, "server", wanted);
-  const [newest] = await db
-    .select()
-    .from(servers)
-    .where(
-      and(
-        eq(servers.organizationId, principal.organizationId),
-        isNull(servers.deletedAt),
-        isNotNull(servers.bootstrappedAt),
-        seenServers(principal),
-      ),
-    )
-    .orderBy(desc(servers.id))
-    .limit(1);
-  return newest;
 }
 
 type Verdict = Omit<RegistryCheck, "serverId">;
