@@ -46,6 +46,7 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
   let storing: Promise<void> = Promise.resolve();
   let failure: { error: unknown } | null = null;
   let timer: AbortController | null = null;
+  let storedMs = 0;
 
   const take = (raw: RawLine) => {
     const line = toText.text(raw);
@@ -69,6 +70,7 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
     if (pending.length === 0) {
       return;
     }
+    storedMs = clock.nowMs();
     const events = pending;
     [pending, pendingLength] = [[], 0];
     const done = append(events, offsetKey === undefined ? {} : { [offsetKey]: offset });
@@ -77,12 +79,13 @@ export function createLineWriter(options: LineWriterOptions): LineWriter {
     });
   };
 
-  /** A failure shows at the next call. */
+  /** At once after a pause, so that people see a line as it is said; else with what comes meanwhile. A failure shows at the next call. */
   const storeSoon = () => {
     if (timer === null && pending.length > 0) {
       timer = new AbortController();
+      const sinceMs = Math.max(0, clock.nowMs() - storedMs);
       clock
-        .sleep(limits.logFlushMs, timer.signal)
+        .sleep(Math.max(0, limits.logFlushMs - sinceMs), timer.signal)
         .then(store)
         .catch(() => undefined);
     }

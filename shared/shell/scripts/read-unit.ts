@@ -44,7 +44,7 @@ while :; do
   [ "$more" -lt 65536 ] && [ "$grown" -lt 2 ] || break
   [ "$more" -le 0 ] || grown=$((grown + 1))
   # The end is seen at once, and looked for without a process but the pause: the work itself needs the machine.
-  until=$((waited + 50))
+  [ "$grown" = 0 ] && until=$((waited + 50)) || until=$((waited + 20))
   while [ "$waited" -lt "$until" ] && [ ! -e "$1.exit" ]; do
     pause 0.01
     waited=$((waited + 10))

@@ -189,16 +189,21 @@ test("no part of a secret at the cut of a long line is shown", async () => {
   expect(lines()[0]).toContain("x[redacted] … [");
 });
 
-test("lines are stored after 100 ms, or 500 at once", async () => {
+test("a line that comes alone is stored at once; those that follow wait for each other for 100 ms, or 500 of them", async () => {
   const { writer, batches, clock } = writerOf();
-  await writer.write(encoder.encode("one\ntwo\n"));
-  expect(batches).toEqual([]);
-  await clock.advance(limits.logFlushMs);
-  expect(batches).toEqual([2]);
+  await writer.write(encoder.encode("1\n"));
+  await clock.advance(0);
+  expect(batches).toEqual([1]);
+  await writer.write(encoder.encode("2\n"));
+  await writer.write(encoder.encode("3\n"));
+  await clock.advance(limits.logFlushMs - 1);
+  expect(batches).toEqual([1]);
+  await clock.advance(1);
+  expect(batches).toEqual([1, 2]);
   await writer.write(encoder.encode("x\n".repeat(1_200)));
-  expect(batches).toEqual([2, 500, 500]);
+  expect(batches).toEqual([1, 2, 500, 500]);
   await writer.end();
-  expect(batches).toEqual([2, 500, 500, 200]);
+  expect(batches).toEqual([1, 2, 500, 500, 200]);
 });
 
 test("what storing threw is thrown to the writer of the next bytes", async () => {
