@@ -19,7 +19,7 @@ import { useConnection } from "./git-connections/use.ts";
 import { registerWithSource } from "./hooks/follow-source.ts";
 import { lockHostnames, type NameSpace, slugIsFree } from "./hostnames.ts";
 import type { PlatformParts } from "./parts.ts";
-import { showProject } from "./project-row.ts";
+import { type ProjectRow, showProject } from "./project-row.ts";
 import { refuseNarrowed } from "./refuse-narrowed.ts";
 
 export interface ProjectSettings {
@@ -45,31 +45,33 @@ export interface NewProject extends ProjectSettings {
 
 export async function createProject(parts: PlatformParts, principal: Principal, wanted: NewProject) {
   refuseNarrowed(principal, "add a project", ["projectIds"]);
-  const { slug: wantedSlug, serverId, source, ...settings } = wanted;
-  requireVolumesOfApp(wanted.kind, wanted.volumes);
-  const made = await parts.db.transaction(async (tx) => {
-    await load(tx, principal, "server", serverId);
-    await keepServer(tx, serverId);
-    await useConnection(tx, principal, source);
-    await lockHostnames(tx);
-    const slug = await chooseSlug(tx, parts, wantedSlug, wanted.name);
-    const [row] = await tx
-      .insert(projects)
-      .values({
-        id: newId("project"),
-        organizationId: principal.organizationId,
-        slug,
-        serverId,
-        ...settings,
-        ...sourceColumns(source),
-      })
-      .returning();
-    if (row === undefined) throw new Error("The insert returned no row");
-    await writeAudit(tx, principal, { action: "project.created", resource: { kind: "project", id: row.id } });
-    return row;
-  });
+  const made = await parts.db.transaction((tx) => insertProject(tx, parts, principal, wanted));
   const row = await registerWithSource(parts, principal, made);
   return showProject(parts.db, row, parts.baseDomain);
+}
+
+/** What of it is in the database; whoever calls registers the webhook once the transaction is over. */
+export async function insertProject(
+  tx: Transaction,
+  space: NameSpace,
+  principal: Principal,
+  wanted: NewProject,
+): Promise<ProjectRow> {
+  const { slug: wantedSlug, serverId, source, ...settings } = wanted;
+  requireVolumesOfApp(wanted.kind, wanted.volumes);
+  await load(tx, principal, "server", serverId);
+  await keepServer(tx, serverId);
+  await useConnection(tx, principal, source);
+  await lockHostnames(tx);
+  const slug = await chooseSlug(tx, space, wantedSlug, wanted.name);
+  const { organizationId } = principal;
+  const [row] = await tx
+    .insert(projects)
+    .values({ id: newId("project"), organizationId, slug, serverId, ...settings, ...sourceColumns(source) })
+    .returning();
+  if (row === undefined) throw new Error("The insert returned no row");
+  await writeAudit(tx, principal, { action: "project.created", resource: { kind: "project", id: row.id } });
+  return row;
 }
 
 /** The columns that stand for a source; `repository` is how a push finds its projects. */
