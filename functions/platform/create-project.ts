@@ -44,41 +44,34 @@ export interface NewProject extends ProjectSettings {
 }
 
 export async function createProject(parts: PlatformParts, principal: Principal, wanted: NewProject) {
-  const made = await insertProject(parts, principal, wanted);
+  refuseNarrowed(principal, "add a project", ["projectIds"]);
+  const made = await parts.db.transaction((tx) => insertProject(tx, parts, principal, wanted));
   const row = await registerWithSource(parts, principal, made);
   return showProject(parts.db, row, parts.baseDomain);
 }
 
-/** Without a webhook: the git host is asked outside of every transaction, or not at all. */
+/** What of it is in the database; whoever calls registers the webhook once the transaction is over. */
 export async function insertProject(
-  parts: PlatformParts,
+  tx: Transaction,
+  space: NameSpace,
   principal: Principal,
   wanted: NewProject,
 ): Promise<ProjectRow> {
-  refuseNarrowed(principal, "add a project", ["projectIds"]);
   const { slug: wantedSlug, serverId, source, ...settings } = wanted;
   requireVolumesOfApp(wanted.kind, wanted.volumes);
-  return parts.db.transaction(async (tx) => {
-    await load(tx, principal, "server", serverId);
-    await keepServer(tx, serverId);
-    await useConnection(tx, principal, source);
-    await lockHostnames(tx);
-    const slug = await chooseSlug(tx, parts, wantedSlug, wanted.name);
-    const [row] = await tx
-      .insert(projects)
-      .values({
-        id: newId("project"),
-        organizationId: principal.organizationId,
-        slug,
-        serverId,
-        ...settings,
-        ...sourceColumns(source),
-      })
-      .returning();
-    if (row === undefined) throw new Error("The insert returned no row");
-    await writeAudit(tx, principal, { action: "project.created", resource: { kind: "project", id: row.id } });
-    return row;
-  });
+  await load(tx, principal, "server", serverId);
+  await keepServer(tx, serverId);
+  await useConnection(tx, principal, source);
+  await lockHostnames(tx);
+  const slug = await chooseSlug(tx, space, wantedSlug, wanted.name);
+  const { organizationId } = principal;
+  const [row] = await tx
+    .insert(projects)
+    .values({ id: newId("project"), organizationId, slug, serverId, ...settings, ...sourceColumns(source) })
+    .returning();
+  if (row === undefined) throw new Error("The insert returned no row");
+  await writeAudit(tx, principal, { action: "project.created", resource: { kind: "project", id: row.id } });
+  return row;
 }
 
 /** The columns that stand for a source; `repository` is how a push finds its projects. */

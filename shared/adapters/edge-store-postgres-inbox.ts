@@ -108,8 +108,9 @@ async function reclaim(db: Database, most: number): Promise<Reclaimed[]> {
   return rows.map(reclaimed);
 }
 
+/** Run out, and not without an end: else the last attempt would neither be tried again nor given up. */
 async function endClaimsOfTheDead(db: Database): Promise<void> {
-  await rowsOf(db, sql`update webhook_deliveries set lease_until = null where status = 'claimed'`);
+  await rowsOf(db, sql`update webhook_deliveries set lease_until = to_timestamp(0) where status = 'claimed'`);
 }
 
 /** Neither a handler under way nor the sweeper's next try is disturbed: there is one owner, whoever takes the claim. */

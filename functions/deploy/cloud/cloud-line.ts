@@ -89,12 +89,16 @@ async function refuseBroken(answer: StreamedAnswer): Promise<void> {
   }
 }
 
-/** A bounded JSON object; anything else is the answer of something that is no Slipway. */
-export async function readJson(answer: StreamedAnswer): Promise<Record<string, unknown>> {
+/** A JSON object, bounded in size and time; anything else is the answer of something that is no Slipway. */
+export async function readJson(
+  answer: StreamedAnswer,
+  deadlineMs: number = limits.cloudAnswerMs,
+): Promise<Record<string, unknown>> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
-    for await (const chunk of answer.body) {
+    const signal = AbortSignal.timeout(deadlineMs);
+    for await (const chunk of answer.body.pipeThrough(new TransformStream(), { signal })) {
       bytes += chunk.length;
       if (bytes > limits.cloudJsonBytes) throw new Error("too large");
       chunks.push(chunk);
@@ -107,6 +111,6 @@ export async function readJson(answer: StreamedAnswer): Promise<Record<string, u
   }
 }
 
-function unreachable(message: string, cause?: unknown): Refusal {
+export function unreachable(message: string, cause?: unknown): Refusal {
   return new Refusal("upstream", "cloud_unreachable", `The cloud could not be asked: ${message}.`, { cause });
 }

@@ -88,7 +88,8 @@ async function domainsOf(db: Queryable, project: ProjectRow): Promise<Promotion[
     .orderBy(asc(domains.id));
   return rows.map(({ hostname, port, targetPath, redirectTo }) => ({
     hostname,
-    ...(port === null ? {} : { port }),
+    // An app has one; where only the running container tells it, the cloud learns it from its own.
+    ...(port === null || port !== project.build.port ? {} : { port }),
     ...(targetPath === null ? {} : { targetPath }),
     ...(redirectTo === null ? {} : { redirectTo }),
   }));

@@ -6,17 +6,29 @@
 import { limits } from "../../../shared/domain/limits.ts";
 import type { Clock } from "../../../shared/ports/clock.ts";
 import type { StreamedAnswer } from "../../../shared/ports/outgoing.ts";
+import { unreachable } from "./cloud-line.ts";
 
 /** Of requests: what the cloud has a use for. */
 const passedOn = ["accept", "accept-language", "last-event-id"];
-const passedBack = ["content-type", "cache-control", "retry-after", "x-accel-buffering"];
+const passedBack = ["retry-after", "x-accel-buffering"];
+/** A page of the cloud's would be a page of ours to a browser, with the reader's session. */
+const types = ["application/json", "text/event-stream"];
 
 export function headersToPass(given: Headers): Record<string, string> {
   return pick(passedOn, (name) => given.get(name) ?? undefined);
 }
 
 export function headersToReturn(answer: StreamedAnswer): Record<string, string> {
-  return pick(passedBack, (name) => answer.headers[name]);
+  const isStream = typeOf(answer) === "text/event-stream";
+  return {
+    ...pick(passedBack, (name) => answer.headers[name]),
+    "content-type": isStream ? "text/event-stream; charset=utf-8" : "application/json",
+    "cache-control": isStream ? "no-cache, no-transform" : "no-store",
+  };
+}
+
+function typeOf({ headers }: StreamedAnswer): string {
+  return headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
 function pick(names: readonly string[], value: (name: string) => string | undefined): Record<string, string> {
@@ -33,8 +45,14 @@ export interface Watch {
 
 export function passThrough(answer: StreamedAnswer, watch: Watch): Response {
   const { status } = answer;
+  const type = typeOf(answer);
+  // None of our routes has an answer without a body either.
+  if (!types.includes(type) || status === 204 || status === 205) {
+    watch.over.abort();
+    throw unreachable("its answer is none of a Slipway");
+  }
   const headers = headersToReturn(answer);
-  const isStream = headers["content-type"]?.startsWith("text/event-stream") === true;
+  const isStream = type === "text/event-stream";
   if (isStream) void askAgain(watch);
   return new Response(endingBody(answer.body, isStream, watch.over), { status, headers });
 }

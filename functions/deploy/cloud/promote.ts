@@ -3,7 +3,7 @@
  * marked here. Whatever fails before that leaves the project local; the next try finds what the cloud made, since the
  * cloud knows it by its id here. What runs here goes on running until somebody deletes the project.
  */
-import { and, eq, isNull, or } from "drizzle-orm";
+import { and, eq, inArray, isNull, or } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
 import type { Database } from "../../../shared/db/database.ts";
 import { projects } from "../../../shared/db/schema.ts";
@@ -42,10 +42,16 @@ export async function promote(
   if (typeof projectId !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(projectId)) {
     throw new Refusal("upstream", "cloud_unreachable", "The cloud did not say which project it has made.");
   }
-  return mark(db, principal, project.id, projectId);
+  return mark(db, principal, project, projectId);
 }
 
-async function mark(db: Database, principal: Principal, id: string, cloudProjectId: string): Promise<string> {
+/** `before`: a project that was promoted already is marked anew, unless somebody else has done so meanwhile. */
+async function mark(
+  db: Database,
+  principal: Principal,
+  { id, cloudProjectId: before }: ProjectRow,
+  cloudProjectId: string,
+): Promise<string> {
   return db.transaction(async (tx) => {
     const [row] = await tx
       .update(projects)
@@ -55,7 +61,10 @@ async function mark(db: Database, principal: Principal, id: string, cloudProject
           eq(projects.id, id),
           isNull(projects.deletedAt),
           isNull(projects.deletingAt),
-          or(eq(projects.location, "local"), eq(projects.cloudProjectId, cloudProjectId)),
+          or(
+            eq(projects.location, "local"),
+            inArray(projects.cloudProjectId, [cloudProjectId, before ?? cloudProjectId]),
+          ),
         ),
       )
       .returning({ id: projects.id });

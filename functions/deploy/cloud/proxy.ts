@@ -81,13 +81,26 @@ function startThere(
     if (project === undefined || (project.location === "local" && deployTarget !== "cloud")) return next();
     const line = await openCloudLine(parts, project.organizationId);
     if (asked.uploadSessionId !== undefined || project.source.kind === "upload") throw refuseFolders();
-    const projectId =
-      project.location === "cloud"
-        ? project.cloudProjectId
-        : await promote(parts, line, c.get("principal"), project);
-    const json = { ...asked, projectId };
-    return ask(parts, c, project, { method: "POST", path: c.req.path, json, remembers: true });
+    const start = (projectId: string | null) => {
+      const json = { ...asked, projectId };
+      return ask(parts, c, project, { method: "POST", path: c.req.path, json, remembers: true });
+    };
+    if (project.location === "cloud") {
+      const answer = await start(project.cloudProjectId);
+      if (answer.status !== 404) return answer;
+      if (deployTarget !== "cloud") throw notInCloud();
+    }
+    return start(await promote(parts, line, c.get("principal"), project));
   };
+}
+
+/** Deleted there, or the link leads to another account by now: nobody should have to make the project anew for that. */
+function notInCloud(): Refusal {
+  return new Refusal(
+    "not_found",
+    "project_not_in_cloud",
+    'The linked account does not have this project any more; deploy it with deployTarget "cloud" to promote it again.',
+  );
 }
 
 function byId(parts: ProxyParts, { admin, read }: { admin: boolean; read: boolean }) {

@@ -36,11 +36,12 @@ export async function putCloudLink(parts: PlatformParts, principal: Principal, w
   };
   return parts.db.transaction(async (tx) => {
     const [present] = await tx
-      .select({ url: cloudLinks.url })
+      .select({ url: cloudLinks.url, sealedToken: cloudLinks.sealedToken })
       .from(cloudLinks)
       .where(eq(cloudLinks.organizationId, organizationId))
       .for("update");
-    if (wanted.token === undefined && present?.url !== url) throw changedMeanwhile();
+    // Else the old token would come back over one that somebody else has just given.
+    if (wanted.token === undefined && present?.sealedToken !== before?.sealedToken) throw changedMeanwhile();
     const [row] = await tx
       .insert(cloudLinks)
       .values({ organizationId, ...values })

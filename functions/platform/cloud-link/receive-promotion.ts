@@ -17,13 +17,16 @@ import { Refusal } from "../../../shared/domain/refusal.ts";
 import { webhookSecretPlace } from "../../../shared/domain/sealed-place.ts";
 import { insertProject } from "../create-project.ts";
 import { attachDomain } from "../domains.ts";
+import { registerWithSource } from "../hooks/follow-source.ts";
+import { removeHostHook } from "../hooks/remove.ts";
 import { lockHostnames, slugIsFree } from "../hostnames.ts";
 import { newestReadyServer } from "../newest-ready-server.ts";
 import type { PlatformParts } from "../parts.ts";
 import { changeEnv, readEnv } from "../project-env.ts";
+import type { ProjectRow } from "../project-row.ts";
 import { refuseNarrowed } from "../refuse-narrowed.ts";
 import { createService } from "../services/create.ts";
-import { changeProject } from "../update-project.ts";
+import { writeProject } from "../update-project.ts";
 
 export async function receivePromotion(
   given: PlatformParts,
@@ -32,27 +35,42 @@ export async function receivePromotion(
 ): Promise<{ projectId: string; created: boolean }> {
   refuseNarrowed(principal, "take in a project");
   const { organizationId } = principal;
-  return given.db.transaction(async (tx) => {
+  const { projectId, created, written } = await given.db.transaction(async (tx) => {
     const parts = { ...given, db: tx };
     const key = `slipway promotion ${organizationId} ${wanted.originProjectId}`;
     await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`);
     const present = await promotedBefore(tx, organizationId, wanted.originProjectId);
     // What is live is looked after here by now: nothing is written over.
-    if (present !== undefined && present.active !== null) return { projectId: present.id, created: false };
-    const source = await withConnection(tx, organizationId, wanted);
-    const projectId = present?.id ?? (await create(parts, tx, principal, { ...wanted.project, source }));
-    if (present !== undefined) {
-      const { kind: _kind, slug: _slug, ...settings } = wanted.project;
-      await changeProject(tx, principal, projectId, { ...settings, source });
+    if (present !== undefined && present.active !== null) {
+      return { projectId: present.id, created: false, written: null };
     }
-    await fill(parts, tx, principal, projectId, wanted);
+    const project = { ...wanted.project, source: await withConnection(tx, organizationId, wanted) };
+    const written =
+      present === undefined
+        ? await create(parts, tx, principal, project)
+        : await update(tx, principal, present.id, project);
+    await fill(parts, tx, principal, written.now.id, wanted);
     await writeAudit(tx, principal, {
       action: "project.taken_in",
-      resource: { kind: "project", id: projectId },
+      resource: { kind: "project", id: written.now.id },
       fields: ["originProjectId"],
     });
-    return { projectId, created: present === undefined };
+    return { projectId: written.now.id, created: present === undefined, written };
   });
+  if (written !== null) await followSource(given, principal, written);
+  return { projectId, created };
+}
+
+interface Written {
+  now: ProjectRow;
+  /** As it was when it had the webhook of a repository that it has left. */
+  left: ProjectRow | null;
+}
+
+/** After the transaction: a git host that hangs would hold the lock of host names against everybody, and a hook outlives a rollback. */
+async function followSource(parts: PlatformParts, principal: Principal, { now, left }: Written) {
+  if (left !== null) await removeHostHook(parts, principal, left);
+  await registerWithSource(parts, principal, now);
 }
 
 async function promotedBefore(tx: Transaction, organizationId: string, originProjectId: string) {
@@ -65,7 +83,9 @@ async function promotedBefore(tx: Transaction, organizationId: string, originPro
         eq(projects.originProjectId, originProjectId),
         isNull(projects.deletedAt),
       ),
-    );
+    )
+    // It cannot go live while it is written over.
+    .for("no key update");
   if (row === undefined || row.deletingAt === null) return row;
   throw new Refusal("conflict", "project_being_deleted", "The project is being deleted there.");
 }
@@ -75,7 +95,7 @@ async function create(
   tx: Transaction,
   principal: Principal,
   { slug, ...project }: Promotion["project"],
-): Promise<string> {
+): Promise<Written> {
   const server = await newestReadyServer(tx, principal);
   if (server === undefined) {
     const message = "The organization has no bootstrapped server there; add one first.";
@@ -83,13 +103,22 @@ async function create(
   }
   await lockHostnames(tx);
   const free = slug !== undefined && (await slugIsFree(tx, parts, slug));
-  // No webhook of its own: pushes come from the other side, signed with the secret that came along.
-  const made = await insertProject(parts, principal, {
+  const now = await insertProject(tx, parts, principal, {
     ...project,
     serverId: server.id,
     ...(free ? { slug } : {}),
   });
-  return made.id;
+  return { now, left: null };
+}
+
+async function update(
+  tx: Transaction,
+  principal: Principal,
+  id: string,
+  { kind: _kind, slug: _slug, ...settings }: Promotion["project"],
+): Promise<Written> {
+  const { before, now, leaves } = await writeProject(tx, principal, id, settings);
+  return { now, left: leaves ? before : null };
 }
 
 /** Credentials do not travel: the connection of this side that reaches the same repository takes the place of the other. */

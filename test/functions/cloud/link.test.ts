@@ -5,6 +5,7 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { auditEntries, cloudLinks } from "../../../shared/db/schema.ts";
 import { seedToken } from "../../edge/edge-under-test.ts";
+import { startRelay } from "./relay.ts";
 import { type Account, startTwoInstances, type TwoInstances } from "./two-instances.ts";
 
 let two: TwoInstances;
@@ -56,6 +57,20 @@ describe("linking", () => {
       { code: "credential_required", details: [{ path: "body.token" }] },
     ]);
     expect((await stored())?.url).toBe(two.cloud.url);
+  });
+
+  it("never brings an old token back over one that was given meanwhile", async () => {
+    const relay = await startRelay(two.cloud.url);
+    try {
+      await put({ url: relay.url, token: there.token });
+      const fresh = await seedToken(two.cloud.db, there.owner);
+      relay.first = async () => void (await put({ url: relay.url, token: fresh.token }));
+      const late = await put({ url: relay.url });
+      expect([late.status, late.body.code]).toEqual([409, "cloud_link_changed"]);
+      expect((await stored())?.last4).toBe(fresh.token.slice(-4));
+    } finally {
+      await relay.close();
+    }
   });
 
   it.each([

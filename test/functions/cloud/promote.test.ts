@@ -1,7 +1,7 @@
 /** Promotion of a project to a real second instance, and pushes that follow it (docs/decisions/0013). */
 import { and, eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
-import { auditEntries, deployments } from "../../../shared/db/schema.ts";
+import { auditEntries, deployments, projects } from "../../../shared/db/schema.ts";
 import { sendSignedPush } from "../../demo/signed-push.ts";
 import { seedToken } from "../../edge/edge-under-test.ts";
 import {
@@ -77,6 +77,33 @@ describe("promoting a project", () => {
     const session = await acme.call("POST", "/api/deployments/upload-sessions", { mode: "cloud" });
     expect([session.status, session.body.code]).toEqual([403, "folders_self_hosted_only"]);
     expect(await projectHere(scene)).toMatchObject({ location: "local", cloudProjectId: null });
+  });
+
+  it("takes a domain's port along only where the cloud can know it", async () => {
+    const { two, acme, projectId, repo } = scene;
+    const hostname = `${repo}.example.com`;
+    ok(await acme.call("POST", `/api/projects/${projectId}/domains`, { hostname, port: 3000 }), 201);
+    // As of a project whose port only the running container tells.
+    await two.home.db.update(projects).set({ build: {} }).where(eq(projects.id, projectId));
+    await promoted(scene);
+    const [made] = await projectsThere(scene);
+    const attached = await scene.there.call("GET", `/api/projects/${made?.id}/domains`);
+    expect(attached.body.data).toMatchObject([{ hostname, port: null }]);
+  });
+
+  it("is done again for a project that the cloud does not have any more, when asked for", async () => {
+    const { two, acme, there, projectId } = scene;
+    await promoted(scene);
+    const before = (await projectHere(scene)).cloudProjectId;
+    await two.cloud.db.update(projects).set({ deletedAt: new Date() }).where(eq(projects.id, before));
+    const gone = await acme.call("POST", "/api/deployments", { projectId });
+    expect([gone.status, gone.body]).toMatchObject([404, { success: false, code: "project_not_in_cloud" }]);
+    const made = ok(await promote(scene), 202).body.data;
+    const { cloudProjectId } = await projectHere(scene);
+    expect(cloudProjectId).not.toBe(before);
+    expect(made.projectId).toBe(cloudProjectId);
+    expect((await there.call("GET", `/api/projects/${cloudProjectId}`)).status).toBe(200);
+    expect((await acme.call("GET", `/api/deployments/${made.id}`)).status).toBe(200);
   });
 
   it("needs project:write beside deployment:write", async () => {

@@ -6,6 +6,8 @@ export interface Relay {
   url: string;
   /** Answers to these paths never arrive. */
   swallow: RegExp | null;
+  /** Done once, before the next request goes on. */
+  first: (() => Promise<void>) | null;
   /** Every connection is ended at once. */
   isAway: boolean;
   /** Requests that are under way. */
@@ -16,7 +18,10 @@ export interface Relay {
 }
 
 export async function startRelay(target: string): Promise<Relay> {
-  const server = createServer((incoming, outgoing) => {
+  const server = createServer(async (incoming, outgoing) => {
+    const { first } = relay;
+    relay.first = null;
+    await first?.();
     if (relay.isAway) return incoming.socket.destroy();
     const path = incoming.url ?? "";
     relay.open.add(path);
@@ -40,7 +45,7 @@ export async function startRelay(target: string): Promise<Relay> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const relay: Relay = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ swallow: null, isAway: false, open: new Set<string>(), lastHeaders: {} },
+    ...{ swallow: null, first: null, isAway: false, open: new Set<string>(), lastHeaders: {} },
     close: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

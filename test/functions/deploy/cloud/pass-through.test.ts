@@ -2,7 +2,8 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { passThrough } from "../../../../functions/deploy/cloud/pass-through.ts";
+import { readJson } from "../../../../functions/deploy/cloud/cloud-line.ts";
+import { headersToReturn, passThrough } from "../../../../functions/deploy/cloud/pass-through.ts";
 import { limits } from "../../../../shared/domain/limits.ts";
 import { OutgoingFailure, type StreamedAnswer } from "../../../../shared/ports/outgoing.ts";
 import { manualClock } from "../../../manual-clock.ts";
@@ -58,6 +59,32 @@ describe("an answer of the cloud", () => {
       ...{ clock: manualClock(), over: new AbortController(), mayStillRead: async () => true },
     });
     await expect(passed.text()).rejects.toThrow();
+  });
+
+  it.each([
+    ["a page, which a browser would take for one of ours", 200, { "content-type": "text/html" }],
+    ["of a type nobody knows", 200, {}],
+    ["empty", 204, { "content-type": "application/json" }],
+  ])("that is %s is none of a Slipway", async (_what, status, headers: Record<string, string>) => {
+    const url = await serve((response) => response.writeHead(status, headers).end());
+    const over = new AbortController();
+    const answer = await open(url);
+    const pass = () => passThrough(answer, { clock: manualClock(), over, mayStillRead: async () => true });
+    expect(pass).toThrow(expect.objectContaining({ code: "cloud_unreachable" }));
+    expect(over.signal.aborted).toBe(true);
+  });
+
+  it("brings no header along that is not of its kind", async () => {
+    const given = { "content-type": "application/json; x=y", "cache-control": "public", "set-cookie": "a=b" };
+    const url = await serve((response) => response.writeHead(200, given).end("{}"));
+    expect(headersToReturn(await open(url))).toEqual({
+      ...{ "content-type": "application/json", "cache-control": "no-store" },
+    });
+  });
+
+  it("that is to be read and trickles is given up", async () => {
+    const url = await serve((response) => response.writeHead(200).write("{"));
+    await expect(readJson(await open(url), 50)).rejects.toMatchObject({ code: "cloud_unreachable" });
   });
 
   it.each([

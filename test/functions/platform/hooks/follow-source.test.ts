@@ -1,7 +1,4 @@
-import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
-import { servers } from "../../../../shared/db/schema.ts";
-import { newId } from "../../../../shared/domain/identifier.ts";
 import { addDeployment } from "../platform.ts";
 import { openHookScene } from "./scene.ts";
 
@@ -72,27 +69,6 @@ describe("a repository that is linked to a project", () => {
       expect(data).toMatchObject({ linked: false, hookRegistered: false });
       expect(kept.hooks).toEqual([]);
     }
-  });
-});
-
-describe("a project that is promoted here", () => {
-  it("gets no webhook of its own: its pushes come from where it was, with the secret of then", async () => {
-    const connectionId = await scene.connect();
-    const { kept, ...repository } = scene.repository();
-    const { db } = scene.platform;
-    await db.update(servers).set({ bootstrappedAt: new Date() }).where(eq(servers.id, scene.serverId));
-    const promotion = {
-      originProjectId: newId("project"),
-      project: { name: "Shop", source: { kind: "git", ...repository, connectionId } },
-      ...{ connectionBaseUrl: scene.host.url, webhookSecret: "s".repeat(64) },
-    };
-    const { data } = await scene.call("POST", "/api/promotions", promotion);
-    // Again, as after an answer that was lost.
-    await scene.call("POST", "/api/promotions", promotion);
-    expect(scene.host.asked).toEqual([]);
-    expect(kept.hooks).toEqual([]);
-    const shown = (await scene.call("GET", `/api/projects/${data.projectId}`)).data;
-    expect(shown).toMatchObject({ linked: true, hookRegistered: false });
   });
 });
 
