@@ -48,7 +48,7 @@ function hookedProjects(db: Database, gather: Gather): InboxStore["hookedProject
               sealed_webhook_secret as "sealedSecret"
             from projects
             where repository = wanted.row ->> 0 and deleted_at is null and deleting_at is null
-            order by hook_id is not distinct from wanted.row ->> 1 desc, sealed_webhook_secret is null, id
+            order by coalesce(hook_id = wanted.row ->> 1, false) desc, sealed_webhook_secret is null, id
             limit (wanted.row ->> 2)::int
           ) as project`,
     );
