@@ -19,7 +19,7 @@ import { useConnection } from "./git-connections/use.ts";
 import { registerWithSource } from "./hooks/follow-source.ts";
 import { lockHostnames, type NameSpace, slugIsFree } from "./hostnames.ts";
 import type { PlatformParts } from "./parts.ts";
-import { showProject } from "./project-row.ts";
+import { type ProjectRow, showProject } from "./project-row.ts";
 import { refuseNarrowed } from "./refuse-narrowed.ts";
 
 export interface ProjectSettings {
@@ -44,10 +44,21 @@ export interface NewProject extends ProjectSettings {
 }
 
 export async function createProject(parts: PlatformParts, principal: Principal, wanted: NewProject) {
+  const made = await insertProject(parts, principal, wanted);
+  const row = await registerWithSource(parts, principal, made);
+  return showProject(parts.db, row, parts.baseDomain);
+}
+
+/** All of it but the webhook, for which the git host is asked: not inside of somebody's transaction. */
+export async function insertProject(
+  parts: PlatformParts,
+  principal: Principal,
+  wanted: NewProject,
+): Promise<ProjectRow> {
   refuseNarrowed(principal, "add a project", ["projectIds"]);
   const { slug: wantedSlug, serverId, source, ...settings } = wanted;
   requireVolumesOfApp(wanted.kind, wanted.volumes);
-  const made = await parts.db.transaction(async (tx) => {
+  return parts.db.transaction(async (tx) => {
     await load(tx, principal, "server", serverId);
     await keepServer(tx, serverId);
     await useConnection(tx, principal, source);
@@ -68,8 +79,6 @@ export async function createProject(parts: PlatformParts, principal: Principal, 
     await writeAudit(tx, principal, { action: "project.created", resource: { kind: "project", id: row.id } });
     return row;
   });
-  const row = await registerWithSource(parts, principal, made);
-  return showProject(parts.db, row, parts.baseDomain);
 }
 
 /** The columns that stand for a source; `repository` is how a push finds its projects. */

@@ -34,7 +34,7 @@ export async function updateProject(
   id: string,
   change: ProjectChange,
 ) {
-  const { before, now, leaves } = await parts.db.transaction((tx) => write(tx, principal, id, change));
+  const { before, now, leaves } = await parts.db.transaction((tx) => writeProject(tx, principal, id, change));
   // Outside of the transaction: a git host that hangs must not hold a row.
   if (leaves) await removeHostHook(parts, principal, before);
   const row = change.source === undefined ? now : await registerWithSource(parts, principal, now);
@@ -42,7 +42,7 @@ export async function updateProject(
 }
 
 /** `leaves`: its webhook is one of another repository now, and is forgotten with its secret. */
-async function write(tx: Transaction, principal: Principal, id: string, change: ProjectChange) {
+export async function writeProject(tx: Transaction, principal: Principal, id: string, change: ProjectChange) {
   await tx.select({ id: projects.id }).from(projects).where(eq(projects.id, id)).for("no key update");
   const before = await load(tx, principal, "project", id);
   const fields = (Object.keys(change) as (keyof ProjectChange)[]).filter(

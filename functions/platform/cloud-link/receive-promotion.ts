@@ -16,14 +16,15 @@ import type { Principal } from "../../../shared/domain/principal.ts";
 import type { ProjectSource } from "../../../shared/domain/project.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import { webhookSecretPlace } from "../../../shared/domain/sealed-place.ts";
-import { createProject } from "../create-project.ts";
+import { insertProject } from "../create-project.ts";
 import { attachDomain } from "../domains.ts";
+import { registerWithSource } from "../hooks/follow-source.ts";
 import { lockHostnames, slugIsFree } from "../hostnames.ts";
 import type { PlatformParts } from "../parts.ts";
 import { changeEnv, readEnv } from "../project-env.ts";
 import { refuseNarrowed } from "../refuse-narrowed.ts";
 import { createService } from "../services/create.ts";
-import { updateProject } from "../update-project.ts";
+import { writeProject } from "../update-project.ts";
 
 export async function receivePromotion(
   given: PlatformParts,
@@ -32,7 +33,7 @@ export async function receivePromotion(
 ): Promise<{ projectId: string; created: boolean }> {
   refuseNarrowed(principal, "take in a project");
   const { organizationId } = principal;
-  return given.db.transaction(async (tx) => {
+  const taken = await given.db.transaction(async (tx) => {
     const parts = { ...given, db: tx };
     const key = `slipway promotion ${organizationId} ${wanted.originProjectId}`;
     await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`);
@@ -43,7 +44,7 @@ export async function receivePromotion(
     const projectId = present?.id ?? (await create(parts, tx, principal, { ...wanted.project, source }));
     if (present !== undefined) {
       const { kind: _kind, slug: _slug, ...settings } = wanted.project;
-      await updateProject(parts, principal, projectId, { ...settings, source });
+      await writeProject(tx, principal, projectId, { ...settings, source });
     }
     await fill(parts, tx, principal, projectId, wanted);
     await writeAudit(tx, principal, {
@@ -53,6 +54,15 @@ export async function receivePromotion(
     });
     return { projectId, created: present === undefined };
   });
+  // The hook of the other side goes on calling there; the git host is asked only where there is none, and no lock is held.
+  if (taken.created && wanted.webhookSecret === undefined)
+    await registerHere(given, principal, taken.projectId);
+  return taken;
+}
+
+async function registerHere(parts: PlatformParts, principal: Principal, id: string): Promise<void> {
+  const [row] = await parts.db.select().from(projects).where(eq(projects.id, id));
+  if (row !== undefined) await registerWithSource(parts, principal, row);
 }
 
 async function promotedBefore(tx: Transaction, organizationId: string, originProjectId: string) {
@@ -79,7 +89,7 @@ async function create(
   const serverId = await serverFor(tx, principal);
   await lockHostnames(tx);
   const free = slug !== undefined && (await slugIsFree(tx, parts, slug));
-  const made = await createProject(parts, principal, { ...project, serverId, ...(free ? { slug } : {}) });
+  const made = await insertProject(parts, principal, { ...project, serverId, ...(free ? { slug } : {}) });
   return made.id;
 }
 
