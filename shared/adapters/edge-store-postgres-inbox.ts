@@ -48,7 +48,7 @@ function hookedProjects(db: Database, gather: Gather): InboxStore["hookedProject
               sealed_webhook_secret as "sealedSecret"
             from projects
             where repository = wanted.row ->> 0 and deleted_at is null and deleting_at is null
-            order by hook_id is not distinct from wanted.row ->> 1 desc, sealed_webhook_secret is null, id
+            order by coalesce(hook_id = wanted.row ->> 1, false) desc, sealed_webhook_secret is null, id
             limit (wanted.row ->> 2)::int
           ) as project`,
     );
@@ -108,23 +108,30 @@ async function reclaim(db: Database, most: number): Promise<Reclaimed[]> {
   return rows.map(reclaimed);
 }
 
-/** Run out, and not without an end: else the last attempt would neither be tried again nor given up. */
+/** A lease that is over, not one that is absent: what had its last attempt is given up, and a person can replay it. */
 async function endClaimsOfTheDead(db: Database): Promise<void> {
-  await rowsOf(db, sql`update webhook_deliveries set lease_until = to_timestamp(0) where status = 'claimed'`);
+  await rowsOf(db, sql`update webhook_deliveries set lease_until = now() where status = 'claimed'`);
 }
 
-/** Neither a handler under way nor the sweeper's next try is disturbed: there is one owner, whoever takes the claim. */
+/**
+ * Neither a handler under way nor the sweeper's next try is disturbed: there is one owner, whoever takes the claim. One for
+ * some projects only waits until the delivery has come to its end for all, since it would be the end for the others too.
+ */
 async function replay(db: Database, id: string, asked: DeliveryReplay): Promise<Reclaimed | null> {
   const [row] = await rowsOf<ReclaimedRow>(
     db,
     sql`
       update webhook_deliveries set status = 'claimed', attempts = attempts + 1, lease_until = ${leaseEnd},
         replay = ${encode(asked)}::jsonb, finished_at = null, forwarding = false
-      where id = ${id} and (status <> 'claimed' or lease_until < clock_timestamp())
+      where id = ${id} and ${asked.projectIds === null ? mayBeTaken : hasEnded}
       returning ${reclaimedColumns}`,
   );
   return row === undefined ? null : reclaimed(row);
 }
+
+const mayBeTaken = sql`(status <> 'claimed' or lease_until < clock_timestamp())`;
+const hasEnded = sql`
+  (status in ('done', 'ignored') or (status = 'failed' and attempts >= ${limits.deliveryAttempts}))`;
 
 type ReclaimedRow = Claim & { replay: DeliveryReplay | null } & VerifiedDelivery;
 

@@ -33,8 +33,9 @@ async function handOver(
 ): Promise<SettledDelivery | null> {
   const write = sql`
     with handed as (
-      update webhook_deliveries set status = 'received', forwarding = true, reason = ${plan.reason},
-        outcomes = ${encode(plan.outcomes)}::jsonb, lease_until = null,
+      update webhook_deliveries as row set status = 'received', forwarding = true, reason = ${plan.reason},
+        outcomes = ${encode(plan.outcomes)}::jsonb || ${outcomesOfOthers(sql`${encode(plan.outcomes)}::jsonb`)},
+        lease_until = null,
         attempts = least(attempts, ${limits.deliveryAttempts - 1})
       where id = ${claim.id} and attempts = ${claim.attempt} and status = 'claimed'
       returning id, status, reason
@@ -117,7 +118,7 @@ function outcome(claim: Claim, plan: DeliveryPlan): SQL {
         status = case when told.notified > 0 then 'done' else 'ignored' end,
         reason = case when told.notified > 0 then null
           else coalesce(${plan.reason}::text, (select max(skip) from judged), 'project_gone') end,
-        outcomes = looked.outcomes || ${outcomesOfOthers}, finished_at = now(), lease_until = null
+        outcomes = looked.outcomes || ${outcomesOfOthers(sql`looked.outcomes`)}, finished_at = now(), lease_until = null
       from claim, looked, told
       where row.id = claim.id
       returning row.status, row.reason, coalesce(told.deployments, '[]'::jsonb) as deployments`;
@@ -159,9 +160,9 @@ const whySkipped = sql`
   end`;
 
 /** A replay for some of the projects says nothing about the others. */
-const outcomesOfOthers = sql`
+const outcomesOfOthers = (now: SQL) => sql`
   coalesce((
     select jsonb_agg(before.outcome) from jsonb_array_elements(row.outcomes) as before(outcome)
     where not exists (
-      select from jsonb_array_elements(looked.outcomes) as now(outcome)
+      select from jsonb_array_elements(${now}) as now(outcome)
       where now.outcome ->> 'projectId' = before.outcome ->> 'projectId')), '[]'::jsonb)`;

@@ -130,7 +130,7 @@ export const replayWebhookDelivery = route(
     path: "/api/webhooks/deliveries/{id}/replay",
     summary: "Handle a delivery again, with the projects of now and the trust of then",
     description:
-      "202 when it started a deployment, 200 when nothing follows (the projects say why). A push whose deployment is still queued, running or live as the project's newest is not deployed a second time, and neither is one that the branch has moved on from, unless `force` asks for it. 409 while it is being handled.",
+      "202 when it started a deployment, 200 when nothing follows (the projects say why). A push whose deployment is still queued, running or live as the project's newest is not deployed a second time, and neither is one that the branch has moved on from, unless `force` asks for it. Also needs deployment:write. 409 while it is being handled; for a narrowed token also while a failed one is still tried again, since that concerns all projects.",
     request: {
       params: idParameter,
       body: {

@@ -95,7 +95,10 @@ export interface InboxStore {
   reportRejected(repository: string): Promise<void>;
   /** Claims up to `most` deliveries that were left over: failed ones whose time has come, and claims that ran out. */
   reclaim(most: number): Promise<Reclaimed[]>;
-  /** Claims a stored delivery for a person who wants it handled again; null: it is being handled right now. */
+  /**
+   * Claims a stored delivery for a person who wants it handled again; null: it is being handled right now, or it is for
+   * some projects only while the others are still to get it.
+   */
   replay(id: string, replay: DeliveryReplay): Promise<Reclaimed | null>;
   /** Lets every claim run out now. Only for who can prove that nobody else is at work on this database. */
   endClaimsOfTheDead(): Promise<void>;

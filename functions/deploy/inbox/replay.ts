@@ -13,7 +13,7 @@ import type { Clock } from "../../../shared/ports/clock.ts";
 import { deliveryRow } from "./rows.ts";
 import { type DeliveryDetail, showDelivery } from "./show.ts";
 
-/** Handles the delivery as the ingress does; false: it is being handled right now. */
+/** Handles the delivery as the ingress does; false: it is being handled, or waits to be for more projects than these. */
 export type Redeliver = (id: string, replay: DeliveryReplay) => Promise<boolean>;
 
 export interface ReplayParts {
@@ -28,6 +28,7 @@ export async function replay(
   id: string,
   force: boolean,
 ): Promise<{ detail: DeliveryDetail; started: boolean }> {
+  refuseWithoutDeploying(principal);
   await deliveryRow(db, principal, id);
   const projectIds = await onlySeen(db, principal);
   const at = new Date(clock.nowMs()).toISOString();
@@ -35,7 +36,7 @@ export async function replay(
     throw new Refusal(
       "conflict",
       "being_handled",
-      "This delivery is being handled right now; look at it again.",
+      "This delivery is being handled right now, or a failed one is tried again by itself; look at it again.",
     );
   }
   const resource = { kind: "webhook_delivery", id };
@@ -46,6 +47,16 @@ export async function replay(
   });
   const detail = await showDelivery(db, principal, id);
   return { detail, started: detail.status === "done" || detail.status === "received" };
+}
+
+/** The route's tag is webhook:write; what follows are deployments. */
+function refuseWithoutDeploying({ permissions }: Principal): void {
+  if (permissions.has("deployment:write")) return;
+  throw new Refusal(
+    "forbidden",
+    "forbidden",
+    "A replay makes deployments, so that it also needs the permission deployment:write.",
+  );
 }
 
 /** A narrowed token replays for its own projects, whatever else the repository belongs to. */

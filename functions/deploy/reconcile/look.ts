@@ -1,5 +1,6 @@
 /** Where a branch is at the git host, as its project's server sees it: the same access and the same rules as the fetch. */
 
+import { branch as branchName } from "../../../shared/contract/common.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import type { Shell, ShellTarget } from "../../../shared/ports/shell.ts";
 import type { GitAccess } from "../git-access.ts";
@@ -68,5 +69,10 @@ export function readHead(stdout: string, ref: string, branch: string | null): Se
   const pointer = lines.find(
     ([value, name]) => name === "HEAD" && value?.startsWith("ref: refs/heads/"),
   )?.[0];
-  return { branch: branch ?? pointer?.slice("ref: refs/heads/".length) ?? null, commitSha };
+  return { branch: branch ?? nameOf(pointer?.slice("ref: refs/heads/".length)), commitSha };
+}
+
+/** A name that a project could have been given, or none: git takes whatever the host calls its default branch. */
+function nameOf(pointed: string | undefined): string | null {
+  return branchName.safeParse(pointed).data ?? null;
 }

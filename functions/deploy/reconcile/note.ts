@@ -61,16 +61,20 @@ async function raise(tx: Transaction, due: DueBranch, seen: SeenHead): Promise<s
       createdBy: organizations.primaryOwnerId,
       autoDeploy: projects.autoDeploy,
       gone: projects.deletingAt,
+      location: projects.location,
+      // It may have moved during the look.
+      serverId: projects.serverId,
     })
     .from(projects)
     .innerJoin(organizations, eq(organizations.id, projects.organizationId))
     .where(eq(projects.id, due.projectId))
     .for("share", { of: projects });
   if (project === undefined || !project.autoDeploy || project.gone !== null) return null;
-  const { projectId, organizationId, serverId, head: beforeSha } = due;
+  if (project.location !== "local") return null;
+  const { projectId, organizationId, head: beforeSha } = due;
+  const { serverId, createdBy } = project;
   return insertDeployment(tx, {
     ...{ projectId, organizationId, serverId, beforeSha, ...seen },
-    trigger: "reconcile",
-    createdBy: project.createdBy,
+    ...{ trigger: "reconcile", createdBy },
   });
 }

@@ -6,8 +6,9 @@ import type { Sealer } from "../../../shared/crypto/seal.ts";
 import type { Database } from "../../../shared/db/database.ts";
 import { serverTarget } from "../../../shared/db/server-target.ts";
 import { limits } from "../../../shared/domain/limits.ts";
-import type { Log } from "../../../shared/ports/log.ts";
+import type { Log, LogFields } from "../../../shared/ports/log.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
+import { DeployFailure } from "../failure.ts";
 import { cloneUrlOf, readGitAccess } from "../git-access.ts";
 import { serverOf } from "../store.ts";
 import { type DueBranch, noteMiss, refreshWatched, takeTurns } from "./due.ts";
@@ -52,7 +53,7 @@ async function look(parts: ReconcileParts, due: DueBranch): Promise<string | nul
     return raised;
   } catch (error) {
     if (signal.aborted) return null;
-    const told = { err: error, projectId };
+    const told = { ...whatFailed(error), projectId };
     if (due.misses === 0) log.warn(told, "a branch could not be looked at; later again");
     else log.debug(told, "a branch could still not be looked at");
     await noteMiss(db, due, parts.everyMs).catch((second: unknown) =>
@@ -60,6 +61,11 @@ async function look(parts: ReconcileParts, due: DueBranch): Promise<string | nul
     );
     return null;
   }
+}
+
+/** Of a git host's own words nothing: they are whatever it likes, a credential that it was shown included. */
+function whatFailed(error: unknown): LogFields {
+  return error instanceof DeployFailure ? { code: error.code, reason: error.message } : { err: error };
 }
 
 async function headOf(

@@ -199,6 +199,11 @@ describe("refusals, in the order of spec.md", () => {
       { status: "failed", reason: "gave_up", attempts: limits.deliveryAttempts },
     ]);
     expect(await deploymentsOf(scene, projectId)).toEqual([]);
+    // The platform died over the last attempt, and is there again.
+    await scene.db.update(webhookDeliveries).set({ status: "claimed", reason: null });
+    await inbox.endClaimsOfTheDead();
+    await inbox.reclaim(50);
+    expect(await rowsOf(scene)).toMatchObject([{ status: "failed", reason: "gave_up" }]);
   });
 
   testOnNode("a database that cannot store it is 503, so that the git host sends it again", async () => {

@@ -69,6 +69,16 @@ describe("trust is per organization", () => {
     expect(await deploymentsOf(scene, last)).toHaveLength(1);
   });
 
+  test("projects without a hook keep no secret from being tried, however many name the repository", async () => {
+    const edge = edgeUnderTest(scene.db);
+    const { organizationId } = await seedOrganization(scene.db);
+    const bare = () => seedProject(scene, { organizationId, secret: null });
+    await Promise.all(Array.from({ length: limits.hookedProjectsRead }, bare));
+    const own = await seedProject(scene, { secret: "secret-a", hookId: randomUUID() });
+    expect((await deliver(edge, push(scene), { secret: "secret-a" })).status).toBe(200);
+    expect(await deploymentsOf(scene, own)).toHaveLength(1);
+  });
+
   test("a body that names two repositories counts as the one it was verified for", async () => {
     const edge = edgeUnderTest(scene.db);
     const victim = await seedProject(scene, { secret: "secret-a" });

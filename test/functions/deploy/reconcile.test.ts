@@ -24,6 +24,7 @@ const shell = {
     looks.push(url);
     const head = heads.get(url);
     await meanwhile();
+    if (head === "refused") return { code: 128, stdout: "", stderr: "remote: you sent token-0123456789\n" };
     if (head === undefined) throw new ShellFailure("unreachable", "The server does not answer.");
     return { code: 0, stdout: head === "" ? "" : `${head}\trefs/heads/main\n`, stderr: "" };
   },
@@ -183,6 +184,35 @@ describe("the reconcile job", () => {
     expect(await headOf(gone.id)).toMatchObject({ head: sha("a"), misses: 0 });
   });
 
+  test("tells the log what failed, and nothing of what the git host said", async () => {
+    const { id, cloneUrl } = await watched();
+    heads.set(cloneUrl, "refused");
+    await sweep();
+    const told = log.lines.filter(({ fields }) => fields["projectId"] === id);
+    expect(told).toMatchObject([{ level: "warn", fields: { code: "git_failed" } }]);
+    expect(told[0]?.fields).not.toHaveProperty("err");
+    expect(JSON.stringify(told)).not.toContain("token-0123456789");
+  });
+
+  test("deploys where the project is after the look: on its new server, and nothing here once it is in the cloud", async () => {
+    const moved = await watched();
+    const promoted = await watched();
+    const serverId = await platform.addServer(moved.organization);
+    for (const each of [moved, promoted]) heads.set(each.cloneUrl, sha("a"));
+    await sweep();
+    for (const each of [moved, promoted]) {
+      heads.set(each.cloneUrl, sha("b"));
+      await due(each.id);
+    }
+    meanwhile = async () => {
+      await platform.db.update(projects).set({ serverId }).where(eq(projects.id, moved.id));
+      await platform.db.update(projects).set({ location: "cloud" }).where(eq(projects.id, promoted.id));
+    };
+    expect(await sweep()).toBe(1);
+    expect(await raisedFor(moved.id)).toMatchObject([{ serverId, commitSha: sha("b") }]);
+    expect(await raisedFor(promoted.id)).toEqual([]);
+  });
+
   test("looks only at what deploys by itself, and begins anew after a change of branch or of mind", async () => {
     const { id, cloneUrl } = await watched();
     const off = await watched({ autoDeploy: false });
@@ -211,5 +241,9 @@ test("of what ls-remote prints, only the ref that was asked for counts", () => {
   const pointed = `ref: refs/heads/trunk\tHEAD\n${sha("b")}\tHEAD\n`;
   expect(readHead(pointed, "HEAD", null)).toEqual({ branch: "trunk", commitSha: sha("b") });
   expect(readHead(`${sha("b")}\tHEAD\n`, "HEAD", null)).toEqual({ branch: null, commitSha: sha("b") });
+  for (const odd of ["-x", "a:b", "\u001b[2Jmain", "x".repeat(300)]) {
+    const named = readHead(`ref: refs/heads/${odd}\tHEAD\n${sha("b")}\tHEAD\n`, "HEAD", null);
+    expect(named).toEqual({ branch: null, commitSha: sha("b") });
+  }
   for (const nothing of ["", "\n", `no sha\t${main}\n`]) expect(readHead(nothing, main, "main")).toBeNull();
 });
