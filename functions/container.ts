@@ -9,6 +9,7 @@ import packageDocument from "../package.json" with { type: "json" };
 import { openLog } from "../shared/adapters/pino-log.ts";
 import { readIdentityKey, readIdentityPublicKeys, readRings } from "../shared/domain/module-secrets.ts";
 import { StartFailure } from "../shared/domain/start-failure.ts";
+import type { Log } from "../shared/ports/log.ts";
 import { type Configuration, readConfiguration } from "./configuration.ts";
 import { type ContainerSettings, readContainerSettings } from "./container-settings.ts";
 import type { RunningPart, StartPart } from "./module-part.ts";
@@ -24,15 +25,28 @@ async function main([name, folder]: readonly string[]): Promise<void> {
   const databaseUrl = needDatabase(configuration);
   if (name === "set-up") {
     const { setUp } = await import("./set-up-part.ts");
-    return setUp(databaseUrl, folder ?? "/secrets");
+    return setUp(databaseUrl, folder ?? "/secrets", openLog({ level: configuration.logLevel }));
   }
   const settings = readContainerSettings(name, process.env, (path) => readFileSync(path, "utf8"));
   const log = openLog({ level: configuration.logLevel });
   for (const warning of configuration.warnings) log.warn({}, warning);
   const options = { configuration, settings, databaseUrl, version: packageDocument.version, log, say };
   requireSecrets(settings);
-  const running = await start(options);
+  const starting = start(options);
+  stopOnSignals(starting, log);
+  const running = await starting;
   log.info({ part: settings.part, url: running.url, version: options.version }, "ready");
+}
+
+/** From the beginning: the first process of a container has no default that ends it. */
+function stopOnSignals(starting: Promise<RunningPart>, log: Log): void {
+  let running: RunningPart | undefined;
+  starting.then(
+    (part) => {
+      running = part;
+    },
+    () => undefined,
+  );
   let asked = false;
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
@@ -40,6 +54,7 @@ async function main([name, folder]: readonly string[]): Promise<void> {
       asked = true;
       setTimeout(() => process.exit(1), stopMs).unref();
       log.info({ signal }, "stopping; work on servers goes on");
+      if (running === undefined) process.exit(0);
       running.close().then(() => process.exit(0), fail);
     });
   }
@@ -53,9 +68,8 @@ async function start(options: StartPart): Promise<RunningPart> {
   }
   const { startModule } = await import("./module-part.ts");
   const { migrateDatabase } = await import("../shared/adapters/postgres-migrate.ts");
-  const { directUrl } = await import("../shared/adapters/postgres.ts");
   // Under a lock: of several that start at once, one does it.
-  await migrateDatabase(directUrl(options.databaseUrl));
+  await migrateDatabase(options.databaseUrl, options);
   if (part === "edge") throw new Error("an edge without its modules");
   return startModule(part, options);
 }

@@ -54,7 +54,7 @@ async function start(configuration: Configuration, log: Log, signal: AbortSignal
   };
   try {
     const databaseUrl = configuration.databaseUrl ?? embedded?.url ?? "";
-    await migrateDatabase(databaseUrl);
+    await migrateDatabase(databaseUrl, { log });
     const platform = await startInOneProcess({
       configuration,
       databaseUrl,

@@ -115,7 +115,7 @@ function schemaFinding(pending: number, newer: boolean): Finding {
 
 function withDatabase<T>(options: OfflineOptions, work: (db: Database) => Promise<T>): Promise<T> {
   return withUrl(options, async (url) => {
-    await migrateDatabase(url);
+    await migrateDatabase(url, { log: options.log, waitMs: 0 });
     const opened = openDatabase({ url, log: options.log, max: 2 });
     return await work(opened.db).finally(() => opened.close());
   });

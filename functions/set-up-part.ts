@@ -7,7 +7,6 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { openDataFolder } from "../shared/adapters/data-folder.ts";
 import { loadInstanceSecrets } from "../shared/adapters/instance-secrets.ts";
-import { directUrl } from "../shared/adapters/postgres.ts";
 import { migrateDatabase } from "../shared/adapters/postgres-migrate.ts";
 import type { InstanceSecrets } from "../shared/domain/instance-secrets.ts";
 import {
@@ -17,11 +16,12 @@ import {
   type Part,
   sealName,
 } from "../shared/domain/module-secrets.ts";
+import type { Log } from "../shared/ports/log.ts";
 
 const parts: readonly Part[] = ["edge", "platform", "deploy", "notify"];
 
 /** Makes what is missing, and changes nothing that is there. */
-export async function setUp(databaseUrl: string, folder: string): Promise<void> {
+export async function setUp(databaseUrl: string, folder: string, log: Log): Promise<void> {
   const own = await openDataFolder(join(folder, "instance"), { purpose: "tool" });
   try {
     const secrets = await loadInstanceSecrets(own);
@@ -29,7 +29,7 @@ export async function setUp(databaseUrl: string, folder: string): Promise<void> 
   } finally {
     own.release();
   }
-  await migrateDatabase(directUrl(databaseUrl));
+  await migrateDatabase(databaseUrl, { log });
 }
 
 async function writeFor(part: Part, folder: string, secrets: InstanceSecrets): Promise<void> {

@@ -43,7 +43,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
 async function makeTemplate(url: string): Promise<void> {
   const { db, close } = openDatabase({ url, log: silentLog, max: 1 });
   await db.execute(sql.raw(`create database ${templateName}`));
-  await migrateDatabase(withDatabase(url, templateName));
+  await migrateDatabase(withDatabase(url, templateName), { log: silentLog });
   await db.execute(sql.raw(`alter database ${templateName} with is_template true allow_connections false`));
   await close();
 }

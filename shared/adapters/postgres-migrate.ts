@@ -1,6 +1,7 @@
 /**
  * Brings the database to the newest schema. Drizzle's migrator takes no lock (four at once: three fail), so that all of
  * it runs on one connection under an advisory lock. Statements have no time limit here, waiting for locks has one.
+ * A database that starts or recovers beside us is waited for: a power cut ends both, and ours is up first.
  */
 
 import { fileURLToPath } from "node:url";
@@ -9,6 +10,9 @@ import { readMigrationFiles } from "drizzle-orm/migrator";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { migrate } from "drizzle-orm/node-postgres/migrator";
 import { StartFailure } from "../domain/start-failure.ts";
+import type { Log } from "../ports/log.ts";
+import { directUrl } from "./postgres.ts";
+import { whyAway } from "./postgres-away.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../db/migrations", import.meta.url));
 /** Any number that nothing else in the product locks. */
@@ -16,8 +20,42 @@ const lockKey = 0x511b_4a7;
 /** Postgres 15 (docs/operating.md). */
 const oldestServer = 150_000;
 
+/** A large database replays its log for as long as minutes; who supervises us would start us again as often. */
+const awayMs = 120_000;
+const againMs = 500;
+
+export interface MigrateOptions {
+  log: Log;
+  /** How long a database that is away is waited for, in milliseconds. Default two minutes. */
+  waitMs?: number;
+}
+
+/**
+ * A migration is a transaction, so that one that broke off with the database is run again. Throws `database_unavailable`
+ * and `database_too_old`.
+ */
+export async function migrateDatabase(url: string, { log, waitMs = awayMs }: MigrateOptions): Promise<void> {
+  const endMs = performance.now() + waitMs;
+  let told: string | undefined;
+  for (;;) {
+    try {
+      return await migrateOnce(directUrl(url));
+    } catch (error) {
+      const reason = whyAway(error);
+      if (reason === undefined) throw error;
+      if (performance.now() >= endMs) {
+        const hint = "Is DATABASE_URL right, and does the database run?";
+        throw new StartFailure("database_unavailable", `The database does not answer: ${reason}. ${hint}`);
+      }
+      if (told !== reason) log.warn({ reason, waitMs }, "waiting for the database");
+      told = reason;
+    }
+    await new Promise((resolve) => setTimeout(resolve, againMs));
+  }
+}
+
 /** `url` must reach the database itself, not a pooler in transaction mode: the lock belongs to a session. */
-export async function migrateDatabase(url: string): Promise<void> {
+async function migrateOnce(url: string): Promise<void> {
   const db = drizzle({
     connection: {
       connectionString: url,

@@ -112,14 +112,17 @@ async function open(
       deploy: killDeploy,
       queue: sqs.killAndStart,
       database: killDatabase,
-      everything: async () => {
-        await Promise.all([killDatabase(), sqs.killAndStart(), killWorker(), killDeploy()]);
-      },
+      everything: () => allEnd([killDatabase(), sqs.killAndStart(), killWorker(), killDeploy()]),
     },
     db: openDb,
     output: () => [worker, ...deploys].map((each) => each.output()).join("\n"),
     close,
   };
+}
+
+/** Each comes to its end before one that failed is told: what is still starting could not be stopped. */
+async function allEnd(blows: readonly Promise<void>[]): Promise<void> {
+  for (const each of await Promise.allSettled(blows)) if (each.status === "rejected") throw each.reason;
 }
 
 async function openPostgres(home: string, undo: (() => Promise<unknown>)[]) {

@@ -72,7 +72,11 @@ export async function openFaultStage(
   let running = openPostgres();
   const [machine, postgres] = await Promise.all([lab.startServer(), running]);
   const watch = endWithUs(home);
-  await Promise.all([prepare(machine), migrateDatabase(postgres.url), loadInstanceSecrets(folder)]);
+  await Promise.all([
+    prepare(machine),
+    migrateDatabase(postgres.url, { log: silentLog }),
+    loadInstanceSecrets(folder),
+  ]);
   const relay = await startTcpRelay(machine);
   const database = openDatabase({ url: postgres.url, log: silentLog, max: 4 });
   const { db } = database;

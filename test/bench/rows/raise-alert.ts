@@ -21,7 +21,7 @@ export const raiseAlertRow: Row = {
     const dataFolder = await makeDataFolder();
     const folder = await openDataFolder(dataFolder, { purpose: "platform" });
     const postgres = await startEmbeddedPostgres({ folder, log: silentLog });
-    await migrateDatabase(postgres.url);
+    await migrateDatabase(postgres.url, { log: silentLog });
     const { db, close } = openDatabase({ url: postgres.url, log: silentLog, max: 2 });
     try {
       await db

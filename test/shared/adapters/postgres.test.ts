@@ -10,6 +10,8 @@ import { isPooled, type OpenedDatabase, openDatabase } from "../../../shared/ada
 import { openListener } from "../../../shared/adapters/postgres-listen.ts";
 import { migrateDatabase } from "../../../shared/adapters/postgres-migrate.ts";
 import { organizations } from "../../../shared/db/schema.ts";
+import { StartFailure } from "../../../shared/domain/start-failure.ts";
+import { findFreePort } from "../../lab/free-port.ts";
 
 const log = openLog({ level: "silent" });
 let folder: DataFolder;
@@ -30,9 +32,30 @@ afterAll(async () => {
 }, 60_000);
 
 test("migrations that start at the same time all succeed, and again change nothing", async () => {
-  await Promise.all([1, 2, 3, 4].map(() => migrateDatabase(server.url)));
-  await migrateDatabase(server.url);
+  await Promise.all([1, 2, 3, 4].map(() => migrateDatabase(server.url, { log })));
+  await migrateDatabase(server.url, { log });
   expect(await opened.db.select().from(organizations)).toEqual([]);
+});
+
+test("migrations wait for a database that was killed and recovers", async () => {
+  process.kill(server.pid(), "SIGKILL");
+  await migrateDatabase(server.url, { log });
+});
+
+test("a database that stays away is told in one sentence, in the time that was given", async () => {
+  const nobody = await findFreePort();
+  await expect(migrateDatabase(`postgres://127.0.0.1:${nobody}/slipway`, { log, waitMs: 1 })).rejects.toThrow(
+    new StartFailure(
+      "database_unavailable",
+      `The database does not answer: connect ECONNREFUSED 127.0.0.1:${nobody}. Is DATABASE_URL right, and does the database run?`,
+    ),
+  );
+});
+
+test("what waiting cannot mend is told at once", async () => {
+  const url = new URL(server.url);
+  url.pathname = "/no_such_database";
+  await expect(migrateDatabase(url.href, { log })).rejects.toMatchObject({ cause: { code: "3D000" } });
 });
 
 test("a statement that takes too long is ended by the database", async () => {
@@ -42,7 +65,7 @@ test("a statement that takes too long is ended by the database", async () => {
 });
 
 test("a transaction that throws leaves nothing", async () => {
-  await migrateDatabase(server.url);
+  await migrateDatabase(server.url, { log });
   const failing = opened.db.transaction(async (transaction) => {
     await transaction.insert(organizations).values({ id: "org_x", name: "x", primaryOwnerId: "usr_x" });
     throw new Error("no");
