@@ -54,7 +54,7 @@ async function start(configuration: Configuration, log: Log, signal: AbortSignal
   };
   try {
     const databaseUrl = configuration.databaseUrl ?? embedded?.url ?? "";
-    await migrateDatabase(databaseUrl, { log });
+    await migrateDatabase(databaseUrl, { log, signal });
     const platform = await startInOneProcess({
       configuration,
       databaseUrl,
@@ -109,8 +109,8 @@ function stopOnSignals(running: Promise<Running>, starting: AbortController, log
       await (await running).stop();
       process.exit(0);
     } catch (error) {
-      log.error({ err: error }, "stopping failed");
-      process.exit(1);
+      if (!(error instanceof StartFailure)) log.error({ err: error }, "stopping failed");
+      fail(error);
     }
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, stop);

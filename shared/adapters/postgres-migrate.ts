@@ -4,6 +4,7 @@
  * A database that starts or recovers beside us is waited for: a power cut ends both, and ours is up first.
  */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { sql } from "drizzle-orm";
 import { readMigrationFiles } from "drizzle-orm/migrator";
@@ -28,13 +29,16 @@ export interface MigrateOptions {
   log: Log;
   /** How long a database that is away is waited for, in milliseconds. Default two minutes. */
   waitMs?: number;
+  /** Ends the wait, with its reason. */
+  signal?: AbortSignal;
 }
 
 /**
  * A migration is a transaction, so that one that broke off with the database is run again. Throws `database_unavailable`
  * and `database_too_old`.
  */
-export async function migrateDatabase(url: string, { log, waitMs = awayMs }: MigrateOptions): Promise<void> {
+export async function migrateDatabase(url: string, options: MigrateOptions): Promise<void> {
+  const { log, waitMs = awayMs, signal } = options;
   const endMs = performance.now() + waitMs;
   let told: string | undefined;
   for (;;) {
@@ -50,7 +54,7 @@ export async function migrateDatabase(url: string, { log, waitMs = awayMs }: Mig
       if (told !== reason) log.warn({ reason, waitMs }, "waiting for the database");
       told = reason;
     }
-    await new Promise((resolve) => setTimeout(resolve, againMs));
+    await sleep(againMs, undefined, { ...(signal && { signal }) }).catch(() => signal?.throwIfAborted());
   }
 }
 
