@@ -42,7 +42,7 @@ const pauseMs = 1_000;
 
 export function createSqsQueue(options: SqsQueueOptions): Queue {
   const { log } = options;
-  const client = new SQSClient({ region: options.region, maxAttempts: 3 });
+  const client = new SQSClient({ region: options.region, maxAttempts: 3, ...endpointOf(options) });
   const consuming = new Set<Promise<void>>();
   const closing = new AbortController();
   const urlsOf = (queue: QueueName) => {
@@ -86,6 +86,12 @@ export function createSqsQueue(options: SqsQueueOptions): Queue {
       client.destroy();
     },
   };
+}
+
+/** Where the queues are. Left to itself, the SDK finds the same place out again with each request, and warns where it is not AWS's own. */
+function endpointOf({ queues }: SqsQueueOptions): { endpoint?: string } {
+  const [first] = Object.values(queues);
+  return first === undefined ? {} : { endpoint: new URL(first.url).origin };
 }
 
 interface Consumer {
