@@ -3,13 +3,15 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { namesOf } from "../../../functions/deploy/pipeline/names.ts";
 import { deployments, operations, projects } from "../../../shared/db/schema.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
+import { quickClock } from "../../quick-clock.ts";
 import { type DeploymentBody, type LabProject, type LabWorld, openLabWorld } from "./lab-world.ts";
-import { dockerApp, serverSource } from "./sample-apps.ts";
+import { dockerApp, serverSource, stubborn } from "./sample-apps.ts";
 
 describeWithLab("rollback and clean-up on a real server", (lab) => {
+  const clock = quickClock();
   let world: LabWorld;
   beforeAll(async () => {
-    world = await openLabWorld(lab);
+    world = await openLabWorld(lab, { clock });
   });
   afterAll(() => world.close());
 
@@ -119,7 +121,9 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     await other.deploy();
     const pinned = await deployed(project, "one");
     expect((await post(`/api/deployments/${pinned.id}/pin`)).body.data.pinned).toBe(true);
-    const second = await deployed(project, "two");
+    await project.commit({ "app.js": stubborn(serverSource("two", "WORD")) });
+    const second = await project.deploy();
+    expect(second).toMatchObject({ status: "ready", error: null });
     const third = await deployed(project, "three");
     const fourth = await deployed(project, "four");
     await cleanUp(project);
@@ -147,6 +151,7 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     await db.execute(
       sql`update servers set host = '192.0.2.1', port = 1, revision = revision + 1 where id = ${world.serverId}`,
     );
+    clock.run(10);
     try {
       await db
         .update(operations)
@@ -164,6 +169,7 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
         })
         .toBe(1);
     } finally {
+      clock.run(1);
       await db.execute(
         sql`update servers set host = ${lab.server.host}, port = ${lab.server.port}, revision = revision + 1 where id = ${world.serverId}`,
       );

@@ -3,9 +3,11 @@ import { once } from "node:events";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
+import { shortLease } from "../../short-lease.ts";
 import { rings } from "./deploy-platform.ts";
 import { type LabWorld, openLabWorld } from "./lab-world.ts";
 import { serverSource } from "./sample-apps.ts";
+import type { WorkerInput } from "./worker-process.ts";
 
 describeWithLab("a deployment whose controller dies", (lab) => {
   const keys = rings();
@@ -23,7 +25,8 @@ describeWithLab("a deployment whose controller dies", (lab) => {
     const worker = spawn(process.execPath, [new URL("./worker-process.ts", import.meta.url).pathname], {
       stdio: ["pipe", "ignore", "inherit"],
     });
-    worker.stdin?.end(JSON.stringify({ url: world.platform.database.url, keys }));
+    const input: WorkerInput = { url: world.platform.database.url, keys, lease: shortLease };
+    worker.stdin?.end(JSON.stringify(input));
     workers.push(worker);
     return worker;
   };
@@ -65,13 +68,13 @@ describeWithLab("a deployment whose controller dies", (lab) => {
   });
 
   it("is taken up in the middle of the health check, with one container", async () => {
-    const late = `setTimeout(() => { ${serverSource("late")} }, 40_000);`;
+    const late = `setTimeout(() => { ${serverSource("late")} }, 20_000);`;
     const project = await world.project(
       {
         Dockerfile: 'FROM node:24-bookworm-slim\nCOPY app.js /app.js\nCMD ["node", "/app.js"]\n',
         "app.js": late,
       },
-      { healthCheck: { timeoutSeconds: 90 } },
+      { healthCheck: { timeoutSeconds: 60 } },
     );
     const started = await project.start();
     await follow(started.id, ({ type, data }) => type === "phase" && data["phase"] === "health");

@@ -14,10 +14,14 @@ USER node
 COPY app.js /app.js
 CMD ["node", "/app.js"]
 `,
-  "app.js": `const fs = require("node:fs");
+  "app.js": `process.on("SIGTERM", () => process.exit(0));
+const fs = require("node:fs");
 fs.appendFileSync("/data/starts", "x");
 require("node:http").createServer((request, response) => response.end(fs.readFileSync("/data/starts"))).listen(process.env.PORT);`,
 };
+
+/** As the first process of its container it has to be killed, after the 10 s that it gets. */
+const stubborn = { "app.js": counting["app.js"].replace(/^process.on.*\n/, "") };
 
 /** Without a Dockerfile: an image of ours, in which nobody has made the folder. */
 const detected = {
@@ -63,9 +67,10 @@ describeWithLab("a project with volumes", (lab) => {
     ]);
 
   it("keeps them over deployments, rollbacks and a plain deletion, which leaves nothing else", async () => {
-    const project = await world.project(counting, { volumes: ["data:/data"] });
+    const project = await world.project({ ...counting, ...stubborn }, { volumes: ["data:/data"] });
     const first = await ready(project);
     expect((await project.get()).body).toBe("x");
+    await project.commit({ "app.js": counting["app.js"] });
     const second = await ready(project);
     expect((await project.get()).body).toBe("xx");
     const logs = await world.organization.call("GET", `/api/deployments/${second.id}/logs`);
