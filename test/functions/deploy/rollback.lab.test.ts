@@ -67,7 +67,8 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
   };
   const tags = (...all: DeploymentBody[]) => all.map(({ id }) => id.toLowerCase()).sort();
 
-  it("goes back to a kept image without git, with the environment of then", async () => {
+  // Each has a project of its own, and waits for containers most of the time.
+  it.concurrent("goes back to a kept image without git, with the environment of then", async () => {
     const project = await world.project(dockerApp("zero", "WORD"), {}, { WORD: "then" });
     const first = await deployed(project, "one");
     await setWord(project, "now");
@@ -88,7 +89,7 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     expect([again.status, again.body]).toMatchObject([400, { success: false, code: "already_active" }]);
   });
 
-  it("builds the commit of then where the image is gone", async () => {
+  it.concurrent("builds the commit of then where the image is gone", async () => {
     const project = await world.project(dockerApp("zero", "WORD"), { rollbackWindow: 0 });
     const first = await deployed(project, "one");
     await deployed(project, "two");
@@ -115,7 +116,7 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     expect(fourth.id).not.toBe(third.id);
   });
 
-  it("keeps the active image, the window and what is pinned, and removes the rest and nothing else", async () => {
+  it.concurrent("keeps the active image, the window and what is pinned, and removes the rest and nothing else", async () => {
     const project = await world.project(dockerApp("zero", "WORD"), { rollbackWindow: 1 });
     const other = await world.project(dockerApp("neighbour"));
     await other.deploy();

@@ -66,7 +66,8 @@ describeWithLab("a project with volumes", (lab) => {
       deployments.map((id) => `operations/${id}`).join(" "),
     ]);
 
-  it("keeps them over deployments, rollbacks and a plain deletion, which leaves nothing else", async () => {
+  // Each has a project of its own, and waits for containers most of the time.
+  it.concurrent("keeps them over deployments, rollbacks and a plain deletion, which leaves nothing else", async () => {
     const project = await world.project({ ...counting, ...stubborn }, { volumes: ["data:/data"] });
     const first = await ready(project);
     expect((await project.get()).body).toBe("x");
@@ -91,7 +92,7 @@ describeWithLab("a project with volumes", (lab) => {
     await lab.server.read(["docker", "volume", "rm", volume]);
   });
 
-  it("can write into one without a Dockerfile, and loses it when that is asked for", async () => {
+  it.concurrent("can write into one without a Dockerfile, and loses it when that is asked for", async () => {
     const project = await world.project(detected, { volumes: ["data:/data", "seen:/seen:ro"] });
     await ready(project);
     expect((await project.get()).body).toBe("x");
@@ -101,7 +102,7 @@ describeWithLab("a project with volumes", (lab) => {
     expect(await ofProject("ps --all", project)).toBe("");
   });
 
-  it("is served on when it is released, also after another project has changed the proxy", async () => {
+  it.concurrent("is served on when it is released, also after another project has changed the proxy", async () => {
     const project = await world.project(dockerApp("released"));
     await ready(project);
     expect((await remove(project, "?release=1")).body).toEqual({ success: true });
