@@ -106,8 +106,7 @@ describeWithLab("a deployment that fails on a real server", (lab) => {
     }
   });
 
-  // Both wait, and not on the same server.
-  it.concurrent("puts the old container back where two must not run at once", async () => {
+  it("puts the old container back where two must not run at once", async () => {
     const project = await world.project(dockerApp("old"), { updateStrategy: "recreate" });
     expect(await project.deploy()).toMatchObject({ status: "ready", error: null });
     await project.commit({ "app.js": "process.exit(1)" });
@@ -118,7 +117,7 @@ describeWithLab("a deployment that fails on a real server", (lab) => {
     expect((await project.get()).body).toBe("new");
   });
 
-  it.concurrent("fails when its server is lost for a minute, and never hangs", async () => {
+  it("fails when its server is lost for a minute, and never hangs", async () => {
     const server = await lab.startServer({ name: `lost-${Date.now().toString(36)}` });
     const clock = quickClock();
     const other = await openLabWorld(

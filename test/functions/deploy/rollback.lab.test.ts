@@ -67,8 +67,7 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
   };
   const tags = (...all: DeploymentBody[]) => all.map(({ id }) => id.toLowerCase()).sort();
 
-  // Each has a project of its own, and waits for containers most of the time.
-  it.concurrent("goes back to a kept image without git, with the environment of then", async () => {
+  it("goes back to a kept image without git, with the environment of then", async () => {
     const project = await world.project(dockerApp("zero", "WORD"), {}, { WORD: "then" });
     const first = await deployed(project, "one");
     await setWord(project, "now");
@@ -89,7 +88,7 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     expect([again.status, again.body]).toMatchObject([400, { success: false, code: "already_active" }]);
   });
 
-  it.concurrent("builds the commit of then where the image is gone", async () => {
+  it("builds the commit of then where the image is gone", async () => {
     const project = await world.project(dockerApp("zero", "WORD"), { rollbackWindow: 0 });
     const first = await deployed(project, "one");
     await deployed(project, "two");
@@ -116,7 +115,7 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     expect(fourth.id).not.toBe(third.id);
   });
 
-  it.concurrent("keeps the active image, the window and what is pinned, and removes the rest and nothing else", async () => {
+  it("keeps the active image, the window and what is pinned, and removes the rest and nothing else", async () => {
     const project = await world.project(dockerApp("zero", "WORD"), { rollbackWindow: 1 });
     const other = await world.project(dockerApp("neighbour"));
     await other.deploy();
