@@ -37,7 +37,7 @@ export async function openHome(environment: Record<string, string> = {}): Promis
     PATH: process.env["PATH"] ?? "",
     HOME: path,
     XDG_CONFIG_HOME: path,
-    // A third of the time of a command is compiling it, and tests run hundreds.
+    // Most of what a command takes is compiling it, and tests run hundreds.
     NODE_COMPILE_CACHE: compiled,
     ...environment,
   };

@@ -2,7 +2,7 @@
  * What may be there when nothing is under way any more: on the server what serves, and what a rollback may want; of the
  * platform no process and no connection. Compared with the server as it was before the first deployment.
  */
-import { and, eq, gt, sql } from "drizzle-orm";
+import { and, eq, gt } from "drizzle-orm";
 import { expect } from "vitest";
 import type { Database } from "../../shared/db/database.ts";
 import { operations } from "../../shared/db/schema.ts";
@@ -15,7 +15,7 @@ import { until } from "./until.ts";
 const restMs = 120_000;
 
 export async function judgeRest(stage: FaultStage, subjects: readonly Subject[]): Promise<void> {
-  // Somebody must be up for the clean-ups.
+  // Clean-ups wait for the drain; somebody must be up to do them.
   if (stage.controllers.every((each) => !each.alive())) await stage.startController("short");
   const open = async () => {
     await bringForward(stage.db);
@@ -39,12 +39,12 @@ export async function judgeRest(stage: FaultStage, subjects: readonly Subject[])
   await until(here, expected, 20_000);
 }
 
-/** Clean-ups wait for the drain, and what is left to do on a server that was away for minutes: nobody is served here any more. */
+/** What is left to do on a server that was away waits for minutes. */
 async function bringForward(db: Database): Promise<void> {
   await db
     .update(operations)
-    .set({ runAfter: sql`clock_timestamp()` })
-    .where(and(eq(operations.state, "queued"), gt(operations.runAfter, sql`clock_timestamp()`)));
+    .set({ runAfter: new Date() })
+    .where(and(eq(operations.state, "queued"), gt(operations.runAfter, new Date(Date.now() + 60_000))));
 }
 
 /** What a project has on the server, by the database. */

@@ -2,6 +2,7 @@ import { and, eq, isNotNull, sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { namesOf } from "../../../functions/deploy/pipeline/names.ts";
 import { deployments, operations, projects } from "../../../shared/db/schema.ts";
+import { limits } from "../../../shared/domain/limits.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import { quickClock } from "../../quick-clock.ts";
 import { type DeploymentBody, type LabProject, type LabWorld, openLabWorld } from "./lab-world.ts";
@@ -151,6 +152,7 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     await db.execute(
       sql`update servers set host = '192.0.2.1', port = 1, revision = revision + 1 where id = ${world.serverId}`,
     );
+    const beforeMs = clock.nowMs();
     clock.run(10);
     try {
       await db
@@ -168,6 +170,7 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
           interval: 500,
         })
         .toBe(1);
+      expect(clock.nowMs() - beforeMs).toBeGreaterThan(limits.serverLostMs);
     } finally {
       clock.run(1);
       await db.execute(
