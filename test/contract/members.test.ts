@@ -234,8 +234,7 @@ test("open streams of a person who was removed or lowered end with the next rech
   const { organizationId } = owner;
   const { token } = await seedToken(api.db, { organizationId, userId });
   const { headers } = await seedSession(api.db, userId);
-  const server = await seedServer(api, organizationId);
-  const projectId = await seedProject(api.db, organizationId, server.id);
+  const projectId = await seedProject(api.db, organizationId, (await seedServer(api, organizationId)).id);
   const made = await openBrowser(api).call(
     "POST",
     "/api/deployments",

@@ -64,15 +64,7 @@ export async function openWholeApi({
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const stopping = new AbortController();
   const shell = unreachable();
-  const parts = {
-    db,
-    log,
-    shell,
-    sealer,
-    clock,
-    baseDomain: "localhost",
-    acmeDirectory: undefined,
-  };
+  const parts = { db, log, shell, sealer, clock, baseDomain: "localhost", acmeDirectory: undefined };
   const module = { ...parts, feed, verifyIdentity: refuseUnsigned, stopping: stopping.signal };
   const uploads = createFileBlobStore(join(tmpdir(), `slipway-uploads-${newId("operation")}`));
   const kind = createDeploymentKind({ ...parts, uploads, frameworks: createFrameworkCatalogue() });

@@ -98,14 +98,7 @@ export const rings = () => ({
 const ringKey = () => ({ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") });
 
 export async function openDeployPlatform(
-  options: {
-    shell?: Shell;
-    log?: Log;
-    keys?: ReturnType<typeof rings>;
-    mode?: "cloud";
-    /** Of the stories. */
-    clock?: Clock;
-  } = {},
+  options: { shell?: Shell; log?: Log; clock?: Clock; keys?: ReturnType<typeof rings>; mode?: "cloud" } = {},
 ): Promise<DeployPlatform> {
   const database = await openTestDatabase();
   const { db, listener } = database;
