@@ -41,7 +41,12 @@ import { loopbackOutgoing, testOutgoing, testStreams } from "../outgoing.ts";
 import { recordingLog } from "../silent-log.ts";
 import { seedGitConnection, seedNotifications, seedRegistry } from "./seed-sealed.ts";
 
-export async function openWholeApi({ baseUrl = "http://edge.test", limiter = createMemoryLimiter() } = {}) {
+/** The clock is that of the modules. */
+export async function openWholeApi({
+  baseUrl = "http://edge.test",
+  limiter = createMemoryLimiter(),
+  clock = wallClock,
+} = {}) {
   const announced: string[] = [];
   const setUpCode = createSetUpCode((code) => announced.push(code));
   const database = await openTestDatabase();
@@ -59,21 +64,13 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const stopping = new AbortController();
   const shell = unreachable();
-  const parts = {
-    db,
-    log,
-    shell,
-    sealer,
-    clock: wallClock,
-    baseDomain: "localhost",
-    acmeDirectory: undefined,
-  };
+  const parts = { db, log, shell, sealer, clock, baseDomain: "localhost", acmeDirectory: undefined };
   const module = { ...parts, feed, verifyIdentity: refuseUnsigned, stopping: stopping.signal };
   const uploads = createFileBlobStore(join(tmpdir(), `slipway-uploads-${newId("operation")}`));
   const kind = createDeploymentKind({ ...parts, uploads, frameworks: createFrameworkCatalogue() });
   const metrics = createMetrics({ log });
   const notifications = createNotifications({
-    ...{ db, listener, log, limiter, baseUrl, clock: wallClock, smtp: undefined },
+    ...{ db, listener, log, limiter, baseUrl, clock, smtp: undefined },
     sealer: createSealer({ notify: ring }),
     outgoing: loopbackOutgoing(),
     verifyIdentity: refuseUnsigned,

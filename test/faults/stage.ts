@@ -18,21 +18,19 @@ import type { Database } from "../../shared/db/database.ts";
 import { tokens } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { permissionTags } from "../../shared/domain/permission.ts";
-import { defaultLeaseTimes, type LeaseTimes } from "../../shared/operations/lease-times.ts";
+import { defaultLeaseTimes } from "../../shared/operations/lease-times.ts";
 import { seedOrganization } from "../database.ts";
 import { addServer } from "../demo/main-job.ts";
 import { endWithUs } from "../end-with-us.ts";
 import type { SharedLab } from "../lab/describe-with-lab.ts";
 import type { LabServer } from "../lab/server.ts";
 import { startTcpRelay, type TcpRelay } from "../shared/shell/tcp-relay.ts";
+import { shortLease } from "../short-lease.ts";
 import { silentLog } from "../silent-log.ts";
 import { type Controller, startController } from "./controller.ts";
 import { installHolds } from "./holds.ts";
 import { type Inventory, inventoryOf } from "./inventory.ts";
 import { until } from "./until.ts";
-
-/** Long enough for a heartbeat that a crowded machine delays. */
-const shortLease: LeaseTimes = { leaseMs: 5_000, heartbeatMs: 1_000, heartbeatRetryMs: 250, marginMs: 1_000 };
 
 export interface FaultStage {
   machine: LabServer;

@@ -61,7 +61,8 @@ describeWithLab("a managed server of the lab", (lab) => {
 });
 
 describeWithLab("a server of one's own", (lab) => {
-  it("keeps disk, host key and ports over a reboot, and gets a new boot", async () => {
+  // Each waits for the boot of a server of its own.
+  it.concurrent("keeps disk, host key and ports over a reboot, and gets a new boot", async () => {
     const server = await lab.startServer();
     const boot = () => server.read(["stat", "-c", "%Y", "/proc/1"]);
     const before = await boot();
@@ -71,6 +72,23 @@ describeWithLab("a server of one's own", (lab) => {
     expect(await server.read(["cat", "/root/note"])).toBe("kept");
     const scan = await runCommand("ssh-keyscan", ["-t", "ed25519", "-p", String(server.port), "127.0.0.1"]);
     expect(scan.stdout).toContain(server.hostKey);
+    await server.remove();
+  });
+
+  it.concurrent("comes back after a power failure with its engine in order", async () => {
+    const server = await lab.startServer();
+    await server.read(["docker", "run", "-d", "--restart", "always", "--name", "site", "caddy:2"]);
+    await server.powerOff();
+    expect(await readBanner(server.port, 2_000)).toBeUndefined();
+    await server.start();
+    expect(await server.read(["docker", "ps", "--format", "{{.Names}}"])).toBe("site");
+    await server.remove();
+  });
+
+  it.concurrent("may be bare: sshd and systemd, no engine", async () => {
+    const server = await lab.startServer({ kind: "bare" });
+    expect((await server.exec(["which", "docker", "git", "curl", "caddy"])).stdout).toBe("");
+    await server.read(["apt-get", "update", "-q"]);
     await server.remove();
   });
 
@@ -86,23 +104,6 @@ describeWithLab("a server of one's own", (lab) => {
     expect(await answers()).toBe(false);
     await server.unpause();
     expect(await answers()).toBe(true);
-    await server.remove();
-  });
-
-  it("comes back after a power failure with its engine in order", async () => {
-    const server = await lab.startServer();
-    await server.read(["docker", "run", "-d", "--restart", "always", "--name", "site", "caddy:2"]);
-    await server.powerOff();
-    expect(await readBanner(server.port, 2_000)).toBeUndefined();
-    await server.start();
-    expect(await server.read(["docker", "ps", "--format", "{{.Names}}"])).toBe("site");
-    await server.remove();
-  });
-
-  it("may be bare: sshd and systemd, no engine", async () => {
-    const server = await lab.startServer({ kind: "bare" });
-    expect((await server.exec(["which", "docker", "git", "curl", "caddy"])).stdout).toBe("");
-    await server.read(["apt-get", "update", "-q"]);
     await server.remove();
   });
 });

@@ -22,6 +22,7 @@ import type { ModuleApp } from "../../../shared/http/module-app.ts";
 import { createFeed, type Feed } from "../../../shared/operations/follow.ts";
 import { createRunner, type Runner } from "../../../shared/operations/runner.ts";
 import type { BlobStore } from "../../../shared/ports/blob-store.ts";
+import type { Clock } from "../../../shared/ports/clock.ts";
 import type { Log } from "../../../shared/ports/log.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../../database.ts";
@@ -97,7 +98,7 @@ export const rings = () => ({
 const ringKey = () => ({ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") });
 
 export async function openDeployPlatform(
-  options: { shell?: Shell; log?: Log; keys?: ReturnType<typeof rings>; mode?: "cloud" } = {},
+  options: { shell?: Shell; log?: Log; clock?: Clock; keys?: ReturnType<typeof rings>; mode?: "cloud" } = {},
 ): Promise<DeployPlatform> {
   const database = await openTestDatabase();
   const { db, listener } = database;
@@ -111,7 +112,7 @@ export async function openDeployPlatform(
     db,
     shell,
     sealer,
-    clock: wallClock,
+    clock: options.clock ?? wallClock,
     log,
     frameworks: createFrameworkCatalogue(),
     uploads,

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
+import { limits } from "../../../shared/domain/limits.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
+import { quickClock } from "../../quick-clock.ts";
 import { type LabWorld, openLabWorld } from "./lab-world.ts";
 import { dockerApp, serverSource } from "./sample-apps.ts";
 
@@ -117,9 +119,10 @@ describeWithLab("a deployment that fails on a real server", (lab) => {
 
   it("fails when its server is lost for a minute, and never hangs", async () => {
     const server = await lab.startServer({ name: `lost-${Date.now().toString(36)}` });
+    const clock = quickClock();
     const other = await openLabWorld(
       { server, git: lab.git },
-      { shell: createSsh2Shell({ connectTimeoutMs: 3_000 }) },
+      { shell: createSsh2Shell({ connectTimeoutMs: 3_000 }), clock },
     );
     try {
       const project = await other.project({
@@ -129,11 +132,14 @@ describeWithLab("a deployment that fails on a real server", (lab) => {
       for await (const page of other.platform.feed.follow(started.id, 0, AbortSignal.timeout(60_000))) {
         if (page.some(({ data }) => String(data["line"]).includes("building now"))) break;
       }
+      const beforeMs = clock.nowMs();
       await server.powerOff();
+      clock.run(10);
       expect(await project.settled(started.id, 170_000)).toMatchObject({
         status: "failed",
         error: { code: "server_unreachable" },
       });
+      expect(clock.nowMs() - beforeMs).toBeGreaterThan(limits.serverLostMs);
     } finally {
       await other.close();
       await server.remove();

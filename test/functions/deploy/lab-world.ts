@@ -1,9 +1,11 @@
 /** A deploy platform with a lab server that is ready: proxy of the product, one organization, repositories of its own. */
 import { randomBytes } from "node:crypto";
 import { installScript } from "../../../functions/platform/bootstrap/install-script.ts";
+import { wallClock } from "../../../shared/adapters/clocks.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import type { projects } from "../../../shared/db/schema.ts";
 import type { Runner } from "../../../shared/operations/runner.ts";
+import type { Clock } from "../../../shared/ports/clock.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import type { LabGitServer } from "../../lab/git-server.ts";
 import type { LabServer } from "../../lab/server.ts";
@@ -53,11 +55,11 @@ export type DeploymentBody = any;
 
 export async function openLabWorld(
   { server, git }: { server: LabServer; git: LabGitServer },
-  options: { shell?: Shell; keys?: ReturnType<typeof rings>; runner?: false } = {},
+  options: { shell?: Shell; keys?: ReturnType<typeof rings>; runner?: false; clock?: Clock } = {},
 ): Promise<LabWorld> {
   const log = recordingLog();
-  const keys = options.keys ?? rings();
-  const platform = await openDeployPlatform({ shell: options.shell ?? createSsh2Shell(), log, keys });
+  const { shell = createSsh2Shell(), keys = rings(), clock = wallClock } = options;
+  const platform = await openDeployPlatform({ shell, log, keys, clock });
   const organization = await platform.organization();
   const serverId = await platform.addServer(organization, server);
   await makeReady(server, serverId);

@@ -2,14 +2,17 @@ import { and, eq, isNotNull, sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { namesOf } from "../../../functions/deploy/pipeline/names.ts";
 import { deployments, operations, projects } from "../../../shared/db/schema.ts";
+import { limits } from "../../../shared/domain/limits.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
+import { quickClock } from "../../quick-clock.ts";
 import { type DeploymentBody, type LabProject, type LabWorld, openLabWorld } from "./lab-world.ts";
-import { dockerApp, serverSource } from "./sample-apps.ts";
+import { dockerApp, serverSource, stubborn } from "./sample-apps.ts";
 
 describeWithLab("rollback and clean-up on a real server", (lab) => {
+  const clock = quickClock();
   let world: LabWorld;
   beforeAll(async () => {
-    world = await openLabWorld(lab);
+    world = await openLabWorld(lab, { clock });
   });
   afterAll(() => world.close());
 
@@ -119,7 +122,9 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     await other.deploy();
     const pinned = await deployed(project, "one");
     expect((await post(`/api/deployments/${pinned.id}/pin`)).body.data.pinned).toBe(true);
-    const second = await deployed(project, "two");
+    await project.commit({ "app.js": stubborn(serverSource("two", "WORD")) });
+    const second = await project.deploy();
+    expect(second).toMatchObject({ status: "ready", error: null });
     const third = await deployed(project, "three");
     const fourth = await deployed(project, "four");
     await cleanUp(project);
@@ -147,6 +152,8 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
     await db.execute(
       sql`update servers set host = '192.0.2.1', port = 1, revision = revision + 1 where id = ${world.serverId}`,
     );
+    const beforeMs = clock.nowMs();
+    clock.run(10);
     try {
       await db
         .update(operations)
@@ -163,7 +170,9 @@ describeWithLab("rollback and clean-up on a real server", (lab) => {
           interval: 500,
         })
         .toBe(1);
+      expect(clock.nowMs() - beforeMs).toBeGreaterThan(limits.serverLostMs);
     } finally {
+      clock.run(1);
       await db.execute(
         sql`update servers set host = ${lab.server.host}, port = ${lab.server.port}, revision = revision + 1 where id = ${world.serverId}`,
       );

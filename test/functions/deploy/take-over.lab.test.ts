@@ -1,33 +1,39 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { defaultLeaseTimes, type LeaseTimes } from "../../../shared/operations/lease-times.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
+import { shortLease } from "../../short-lease.ts";
 import { rings } from "./deploy-platform.ts";
 import { type LabWorld, openLabWorld } from "./lab-world.ts";
 import { serverSource } from "./sample-apps.ts";
+import type { WorkerInput } from "./worker-process.ts";
 
 describeWithLab("a deployment whose controller dies", (lab) => {
   const keys = rings();
-  const workers: ChildProcess[] = [];
+  let workers: ChildProcess[] = [];
   let world: LabWorld;
   beforeAll(async () => {
     world = await openLabWorld(lab, { keys, runner: false });
   });
-  afterAll(async () => {
-    for (const worker of workers) worker.kill("SIGKILL");
-    await world.close();
+  afterEach(async () => {
+    await Promise.all(workers.map(kill));
+    workers = [];
   });
+  afterAll(() => world.close());
 
-  const startWorker = () => {
+  const startWorker = (lease: LeaseTimes) => {
     const worker = spawn(process.execPath, [new URL("./worker-process.ts", import.meta.url).pathname], {
       stdio: ["pipe", "ignore", "inherit"],
     });
-    worker.stdin?.end(JSON.stringify({ url: world.platform.database.url, keys }));
+    const input: WorkerInput = { url: world.platform.database.url, keys, lease };
+    worker.stdin?.end(JSON.stringify(input));
     workers.push(worker);
     return worker;
   };
   const kill = async (worker: ChildProcess) => {
+    if (worker.exitCode !== null || worker.signalCode !== null) return;
     worker.kill("SIGKILL");
     await once(worker, "exit");
   };
@@ -48,11 +54,11 @@ describeWithLab("a deployment whose controller dies", (lab) => {
       Dockerfile: `FROM node:24-bookworm-slim\nRUN ${counted}\nCOPY app.js /app.js\nCMD ["node", "/app.js"]\n`,
       "app.js": serverSource("survived"),
     });
-    const first = startWorker();
+    const first = startWorker(shortLease);
     const started = await project.start();
     await follow(started.id, ({ data }) => String(data["line"]).endsWith("line-20"));
     await kill(first);
-    startWorker();
+    startWorker(defaultLeaseTimes);
     const done = await project.settled(started.id, 120_000);
     expect(done).toMatchObject({ status: "ready", error: null });
     expect((await project.get()).body).toBe("survived");
@@ -65,18 +71,19 @@ describeWithLab("a deployment whose controller dies", (lab) => {
   });
 
   it("is taken up in the middle of the health check, with one container", async () => {
-    const late = `setTimeout(() => { ${serverSource("late")} }, 40_000);`;
+    const late = `setTimeout(() => { ${serverSource("late")} }, 20_000);`;
     const project = await world.project(
       {
         Dockerfile: 'FROM node:24-bookworm-slim\nCOPY app.js /app.js\nCMD ["node", "/app.js"]\n',
         "app.js": late,
       },
-      { healthCheck: { timeoutSeconds: 90 } },
+      { healthCheck: { timeoutSeconds: 60 } },
     );
+    const first = startWorker(shortLease);
     const started = await project.start();
     await follow(started.id, ({ type, data }) => type === "phase" && data["phase"] === "health");
-    for (const worker of workers) if (worker.exitCode === null && !worker.killed) await kill(worker);
-    startWorker();
+    await kill(first);
+    startWorker(defaultLeaseTimes);
     expect(await project.settled(started.id, 160_000)).toMatchObject({ status: "ready", error: null });
     const filter = `label=slipway.project=${project.id}`;
     const containers = await lab.server.read(["docker", "ps", "-a", "-q", "--filter", filter]);

@@ -10,17 +10,19 @@ import { openListener } from "../../../shared/adapters/postgres-listen.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import { createFrameworkCatalogue } from "../../../shared/adapters/vercel-frameworks.ts";
 import { createSealer, type KeyRings } from "../../../shared/crypto/seal.ts";
+import type { LeaseTimes } from "../../../shared/operations/lease-times.ts";
 import { createRunner } from "../../../shared/operations/runner.ts";
 import { silentLog } from "../../silent-log.ts";
 
 export interface WorkerInput {
   url: string;
   keys: KeyRings;
+  lease: LeaseTimes;
 }
 
 let text = "";
 for await (const chunk of process.stdin) text += String(chunk);
-const { url, keys } = JSON.parse(text) as WorkerInput;
+const { url, keys, lease } = JSON.parse(text) as WorkerInput;
 const { db } = openDatabase({ url, log: silentLog, max: 5 });
 const listener = openListener({ url, log: silentLog });
 const parts = {
@@ -41,4 +43,5 @@ createRunner({
   concurrency: 4,
   clock: monotonicClock,
   log: silentLog,
+  lease,
 }).start();

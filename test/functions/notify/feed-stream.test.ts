@@ -6,29 +6,33 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { beginNotifications } from "../../../shared/db/notification-membership.ts";
 import { raiseAlert } from "../../../shared/db/raise-alert.ts";
 import { memberships } from "../../../shared/db/schema.ts";
+import { limits } from "../../../shared/domain/limits.ts";
 import { openWholeApi } from "../../contract/whole-api.ts";
 import { seedOrganization } from "../../database.ts";
 import { seedToken } from "../../edge/edge-under-test.ts";
+import { manualClock } from "../../manual-clock.ts";
 
-let api: Awaited<ReturnType<typeof openWholeApi>>;
+type Api = Awaited<ReturnType<typeof openWholeApi>>;
+
+let api: Api;
 beforeAll(async () => {
   api = await openWholeApi();
 });
 afterAll(() => api.close());
 
-async function openReader() {
-  const who = await seedOrganization(api.db);
-  await beginNotifications(api.db, who);
-  const { token } = await seedToken(api.db, who);
+async function openReader(of: Api) {
+  const who = await seedOrganization(of.db);
+  await beginNotifications(of.db, who);
+  const { token } = await seedToken(of.db, who);
   const raise = async (title: string) => {
-    await raiseAlert(api.db, {
+    await raiseAlert(of.db, {
       ...{ organizationId: who.organizationId, category: "deploy.failed", title, message: "m" },
       resource: { type: "deployment", id: `dep_${title}` },
     });
-    await api.notifications.pass();
+    await of.notifications.pass();
   };
   const open = async (since = "") => {
-    const answer = await api.send(`/api/notifications/deliveries/stream${since}`, { token });
+    const answer = await of.send(`/api/notifications/deliveries/stream${since}`, { token });
     const events: EventSourceMessage[] = [];
     const parser = createParser({ onEvent: (event) => events.push(event) });
     const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -50,7 +54,7 @@ async function openReader() {
 }
 
 it("says how much is unseen at first, then what is new and what was seen, and resumes", async () => {
-  const { raise, open, token } = await openReader();
+  const { raise, open, token } = await openReader(api);
   await raise("old");
   const stream = await open();
   expect(stream.answer.headers.get("content-type")).toContain("text/event-stream");
@@ -71,9 +75,13 @@ it("says how much is unseen at first, then what is new and what was seen, and re
 }, 30_000);
 
 it("ends for a person who was removed", async () => {
-  const { who, open } = await openReader();
+  const clock = manualClock();
+  const timed = await openWholeApi({ clock });
+  const { who, open } = await openReader(timed);
   const stream = await open();
   await expect.poll(stream.seen).toEqual([0]);
-  await api.db.delete(memberships).where(eq(memberships.userId, who.userId));
+  await timed.db.delete(memberships).where(eq(memberships.userId, who.userId));
+  await clock.advance(limits.streamRecheckMs);
   await stream.reading;
-}, 40_000);
+  await timed.close();
+});

@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { notificationChannels, notificationDeliveries } from "../../../shared/db/notification-tables.ts";
 import { memberships } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
-import { testOutgoing } from "../../outgoing.ts";
+import type { Outgoing } from "../../../shared/ports/outgoing.ts";
+import { loopbackOutgoing, testOutgoing } from "../../outgoing.ts";
 import { addChannel, type NotifyPlatform, openNotifyPlatform, type Person } from "./notify-platform.ts";
 import { openReceiver, status } from "./receiver.ts";
 
@@ -22,8 +23,8 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 
 const log = async (person = ada) => (await person.call("GET", "/deliveries?channel=all")).body.data;
-const sendingLog = async (kind: string) =>
-  (await log()).filter((one: { channelKind: string }) => one.channelKind === kind);
+const sendingLog = async (kind: string, person = ada) =>
+  (await log(person)).filter((one: { channelKind: string }) => one.channelKind === kind);
 const feed = async (person = ada) => (await person.call("GET", "/deliveries")).body.data;
 const hook = () => addChannel(ada, "webhook", { url: receiver.url });
 
@@ -155,18 +156,31 @@ describe("what a receiver answers", () => {
   });
 
   it("nothing at all holds up its own channel and nobody else's", async () => {
-    await hook();
+    const outgoing = loopbackOutgoing();
+    const deadlines: number[] = [];
+    const impatient: Outgoing = {
+      send: (request) => {
+        deadlines.push(request.deadlineMs);
+        const deadlineMs = request.url === receiver.url ? 500 : request.deadlineMs;
+        return outgoing.send({ ...request, deadlineMs });
+      },
+    };
+    const silent = await openNotifyPlatform({ outgoing: impatient });
+    const bea = await silent.organization();
+    await addChannel(bea, "webhook", { url: receiver.url });
     receiver.react(() => undefined);
     const quick = await openReceiver();
-    await addChannel(ada, "webhook", { url: quick.url });
-    await platform.raise(ada, { title: "first" });
-    const passing = platform.pass();
+    await addChannel(bea, "webhook", { url: quick.url });
+    await silent.raise(bea, { title: "first" });
+    const passing = silent.pass();
     await expect.poll(() => quick.titles(), { timeout: 8_000 }).toEqual(["first"]);
     await passing;
-    const statuses = (await sendingLog("webhook")).map((one: { status: string }) => one.status).sort();
+    const statuses = (await sendingLog("webhook", bea)).map((one: { status: string }) => one.status).sort();
     expect(statuses).toEqual(["queued", "sent"]);
+    expect(deadlines).toEqual([limits.sendMs, limits.sendMs]);
     await quick.close();
-  }, 30_000);
+    await silent.close();
+  });
 });
 
 it("a process that is lost between sending and writing sends once more, under the same id", async () => {

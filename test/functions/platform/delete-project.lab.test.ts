@@ -14,10 +14,14 @@ USER node
 COPY app.js /app.js
 CMD ["node", "/app.js"]
 `,
-  "app.js": `const fs = require("node:fs");
+  "app.js": `process.on("SIGTERM", () => process.exit(0));
+const fs = require("node:fs");
 fs.appendFileSync("/data/starts", "x");
 require("node:http").createServer((request, response) => response.end(fs.readFileSync("/data/starts"))).listen(process.env.PORT);`,
 };
+
+/** As the first process of its container it has to be killed, after the 10 s that it gets. */
+const stubborn = { "app.js": counting["app.js"].replace(/^process.on.*\n/, "") };
 
 /** Without a Dockerfile: an image of ours, in which nobody has made the folder. */
 const detected = {
@@ -62,10 +66,12 @@ describeWithLab("a project with volumes", (lab) => {
       deployments.map((id) => `operations/${id}`).join(" "),
     ]);
 
-  it("keeps them over deployments, rollbacks and a plain deletion, which leaves nothing else", async () => {
-    const project = await world.project(counting, { volumes: ["data:/data"] });
+  // Each has a project of its own, and waits for containers most of the time.
+  it.concurrent("keeps them over deployments, rollbacks and a plain deletion, which leaves nothing else", async () => {
+    const project = await world.project({ ...counting, ...stubborn }, { volumes: ["data:/data"] });
     const first = await ready(project);
     expect((await project.get()).body).toBe("x");
+    await project.commit({ "app.js": counting["app.js"] });
     const second = await ready(project);
     expect((await project.get()).body).toBe("xx");
     const logs = await world.organization.call("GET", `/api/deployments/${second.id}/logs`);
@@ -86,7 +92,7 @@ describeWithLab("a project with volumes", (lab) => {
     await lab.server.read(["docker", "volume", "rm", volume]);
   });
 
-  it("can write into one without a Dockerfile, and loses it when that is asked for", async () => {
+  it.concurrent("can write into one without a Dockerfile, and loses it when that is asked for", async () => {
     const project = await world.project(detected, { volumes: ["data:/data", "seen:/seen:ro"] });
     await ready(project);
     expect((await project.get()).body).toBe("x");
@@ -96,7 +102,7 @@ describeWithLab("a project with volumes", (lab) => {
     expect(await ofProject("ps --all", project)).toBe("");
   });
 
-  it("is served on when it is released, also after another project has changed the proxy", async () => {
+  it.concurrent("is served on when it is released, also after another project has changed the proxy", async () => {
     const project = await world.project(dockerApp("released"));
     await ready(project);
     expect((await remove(project, "?release=1")).body).toEqual({ success: true });
