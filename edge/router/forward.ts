@@ -55,13 +55,16 @@ export async function forward(
   const tooLate = options.clock.sleep(waitMs, answered.signal).then(() => {
     throw new Refusal("upstream", "module_timeout", "This part of the platform did not answer in time.");
   });
+  const counted = c.get("counted");
   // Whichever loses the race is rejected later, by the abort below: nobody waits for it any more.
-  answer.catch(() => undefined);
-  tooLate.catch(() => undefined);
+  for (const each of [answer, tooLate, counted]) each?.catch(() => undefined);
   try {
-    return await Promise.race([answer, tooLate]);
+    const [response] = await Promise.all([Promise.race([answer, tooLate]), counted]);
+    return response;
   } catch (error) {
     over.abort(error);
+    // One that comes, or came, all the same is read by nobody.
+    answer.then((each) => each.body?.cancel()).catch(() => undefined);
     throw error;
   } finally {
     answered.abort(nobodyWaits);
