@@ -33,7 +33,7 @@ describe("the token between edge and functions", () => {
   const verifier = () => createIdentityVerifier({ audience: "deploy", keys: [keys] }, now);
 
   beforeAll(async () => {
-    signer = await createIdentitySigner(keys, now);
+    signer = await createIdentitySigner(keys, { now });
   });
 
   test("carries the identity to the function it is for", async () => {
@@ -87,7 +87,7 @@ describe("the token between edge and functions", () => {
   test("is refused when signed by a key that is not known, also under a known kid", async () => {
     const foreign = makeIdentityKey();
     for (const kid of [foreign.kid, keys.kid]) {
-      const forger = await createIdentitySigner({ ...foreign, kid }, now);
+      const forger = await createIdentitySigner({ ...foreign, kid }, { now });
       const token = await forger.sign("deploy", request, identity);
       await expect((await verifier()).verify(token, request)).rejects.toMatchObject({
         kind: "unauthenticated",
