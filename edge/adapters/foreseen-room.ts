@@ -14,26 +14,34 @@ export interface Counting {
   hasRoom: boolean;
 }
 
-interface Known {
+interface Caller {
+  /** The least that was heard of in this window. */
   remaining: number;
+  /** Infinity: never counted yet. */
   endsAtMs: number;
   underWay: number;
 }
 
 export function foreseeRoom(limiter: Limiter, now: () => number) {
-  const callers = new LRUCache<string, Known>({ max: limits.credentialCacheEntries });
-  return (key: string, rule: LimitRule): Counting => {
+  const callers = new LRUCache<string, Caller>({ max: limits.credentialCacheEntries });
+
+  const callerOf = (key: string): Caller => {
     const known = callers.get(key);
-    const caller = known ?? { remaining: 0, endsAtMs: Number.POSITIVE_INFINITY, underWay: 0 };
+    if (known !== undefined) return known;
+    const caller = { remaining: 0, endsAtMs: Number.POSITIVE_INFINITY, underWay: 0 };
+    callers.set(key, caller);
+    return caller;
+  };
+
+  return (key: string, rule: LimitRule): Counting => {
+    const caller = callerOf(key);
     const remaining = caller.endsAtMs <= now() ? rule.limit : caller.remaining;
-    const hasRoom = known !== undefined && remaining - caller.underWay > rule.limit / 2;
+    const hasRoom = remaining - caller.underWay > rule.limit / 2;
     caller.underWay += 1;
     const answer = limiter
       .take(key, rule)
       .then((counted) => {
-        caller.remaining = counted.remaining;
-        caller.endsAtMs = now() + counted.resetMs;
-        callers.set(key, caller);
+        learn(caller, counted, now());
         return counted;
       })
       .finally(() => {
@@ -41,4 +49,11 @@ export function foreseeRoom(limiter: Limiter, now: () => number) {
       });
     return { answer, hasRoom };
   };
+}
+
+/** Answers of one window may come in any order. */
+function learn(caller: Caller, { remaining, resetMs }: LimitAnswer, nowMs: number): void {
+  const isFirst = caller.endsAtMs === Number.POSITIVE_INFINITY || caller.endsAtMs <= nowMs;
+  caller.remaining = isFirst ? remaining : Math.min(caller.remaining, remaining);
+  caller.endsAtMs = nowMs + resetMs;
 }

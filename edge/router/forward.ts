@@ -55,11 +55,11 @@ export async function forward(
   const tooLate = options.clock.sleep(waitMs, answered.signal).then(() => {
     throw new Refusal("upstream", "module_timeout", "This part of the platform did not answer in time.");
   });
-  const counted = c.get("counted");
   // Whichever loses the race is rejected later, by the abort below: nobody waits for it any more.
-  for (const each of [answer, tooLate, counted]) each?.catch(() => undefined);
+  answer.catch(() => undefined);
+  tooLate.catch(() => undefined);
   try {
-    const [response] = await Promise.all([Promise.race([answer, tooLate]), counted]);
+    const [response] = await Promise.all([Promise.race([answer, tooLate]), c.get("counted")]);
     return response;
   } catch (error) {
     over.abort(error);

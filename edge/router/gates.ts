@@ -62,8 +62,10 @@ export function limitRate(options: EdgeOptions) {
       if (isDelivery) counters?.count(429, c.get("sourceIp"));
       throw tooMany(limited, "requests");
     });
-    if (hasRoom && isForwardedRead(c)) c.set("counted", counted);
-    else await counted;
+    if (hasRoom && isForwardedRead(c)) {
+      counted.catch(() => undefined);
+      c.set("counted", counted);
+    } else await counted;
     await next();
   });
 }
