@@ -53,6 +53,8 @@ export interface EdgeEnv {
     /** null on public routes. */
     identity: Identity | null;
     limited: LimitAnswer;
+    /** Of a read that is forwarded while it is counted: rejects when it was one too many. */
+    counted: Promise<void> | undefined;
     /** The body of a route that takes it unread. */
     streamed: StreamedBody | undefined;
     /** For Set-Cookie, unless the answer brings one of its own. */

@@ -3,7 +3,9 @@ import { createEdge } from "../edge/app.ts";
 import { serveEdge } from "../edge/node.ts";
 import { forwardHttp } from "../edge/router/forward-http.ts";
 import { wallClock } from "../shared/adapters/clocks.ts";
+import { openEd25519 } from "../shared/adapters/ed25519-node.ts";
 import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
+import { keepConnections } from "../shared/adapters/kept-connections.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { createPostgresLimiter } from "../shared/adapters/postgres-limiter.ts";
 import { createIdentitySigner } from "../shared/crypto/identity-token.ts";
@@ -18,13 +20,15 @@ export async function startEdge(
 ): Promise<RunningPart> {
   const key = readIdentityKey(settings.secret);
   const rings = readRings("edge", settings.secret);
+  const signer = await createIdentitySigner(key, { sign: openEd25519(key) });
+  const functions = keepConnections();
   const database = openDatabase({ url: databaseUrl, log, max: 20 });
   const app = createEdge({
     mode: configuration.mode,
     version,
     baseUrl: configuration.baseUrl,
     store: createPostgresEdgeStore(database.db),
-    forwarder: forwardHttp({ origins, signer: await createIdentitySigner(key) }),
+    forwarder: forwardHttp({ origins, signer, send: functions.send }),
     limiter: createPostgresLimiter(database.db),
     sealer: createSealer(rings),
     // The commit itself tells the deploy module over LISTEN; no broker is between them here.
@@ -40,6 +44,7 @@ export async function startEdge(
     url: served.url,
     async close() {
       await served.close();
+      functions.close();
       await database.close();
     },
   };

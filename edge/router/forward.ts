@@ -59,9 +59,12 @@ export async function forward(
   answer.catch(() => undefined);
   tooLate.catch(() => undefined);
   try {
-    return await Promise.race([answer, tooLate]);
+    const [response] = await Promise.all([Promise.race([answer, tooLate]), c.get("counted")]);
+    return response;
   } catch (error) {
     over.abort(error);
+    // One that comes, or came, all the same is read by nobody.
+    answer.then((each) => each.body?.cancel()).catch(() => undefined);
     throw error;
   } finally {
     answered.abort(nobodyWaits);

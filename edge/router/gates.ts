@@ -10,6 +10,7 @@ import { limits } from "../../shared/domain/limits.ts";
 import type { Identity } from "../../shared/domain/principal.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import type { LimitAnswer } from "../../shared/ports/limiter.ts";
+import { foreseeRoom } from "../adapters/foreseen-room.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
 import { limitStream } from "./limit-stream.ts";
 import { sourceKey } from "./source-ip.ts";
@@ -38,9 +39,13 @@ export function requirePermission({ policy }: Route, identity: Identity | null):
   }
 }
 
-/** Deliveries count by source, everything else by token. */
+/**
+ * Deliveries count by source, everything else by token. A read of a caller with room is forwarded while it is counted:
+ * its answer still waits for the count (`forward`), but the caller does not wait for the two one after the other.
+ */
 export function limitRate(options: EdgeOptions) {
-  const { limiter, apiLimitPerMinute, counters } = options;
+  const { limiter, apiLimitPerMinute, counters, clock } = options;
+  const countToken = foreseeRoom(limiter, () => clock.nowMs());
   const ofSource = { limit: limits.webhookPerMinute, windowMs: minuteMs };
   const ofToken = { limit: apiLimitPerMinute, windowMs: minuteMs };
   return createMiddleware<EdgeEnv>(async (c, next) => {
@@ -48,16 +53,27 @@ export function limitRate(options: EdgeOptions) {
     const identity = c.get("identity");
     const isDelivery = c.get("matched").route === receiveWebhook;
     if (!isDelivery && identity === null) return next();
-    const answer = isDelivery
-      ? await limiter.take(`webhook:${sourceKey(c.get("sourceIp"))}`, ofSource)
-      : await limiter.take(`token:${identity?.credentialId}`, ofToken);
-    c.set("limited", answer);
-    if (!answer.allowed) {
+    const { answer, hasRoom } = isDelivery
+      ? { answer: limiter.take(`webhook:${sourceKey(c.get("sourceIp"))}`, ofSource), hasRoom: false }
+      : countToken(`token:${identity?.credentialId}`, ofToken);
+    const counted = answer.then((limited) => {
+      c.set("limited", limited);
+      if (limited.allowed) return;
       if (isDelivery) counters?.count(429, c.get("sourceIp"));
-      throw tooMany(answer, "requests");
-    }
+      throw tooMany(limited, "requests");
+    });
+    if (hasRoom && isForwardedRead(c)) {
+      counted.catch(() => undefined);
+      c.set("counted", counted);
+    } else await counted;
     await next();
   });
+}
+
+/** Without effect, and over when it is answered. */
+function isForwardedRead(c: Context<EdgeEnv>): boolean {
+  const { policy } = c.get("matched").route;
+  return ["GET", "HEAD"].includes(c.req.method) && policy.module !== "edge" && policy.stream !== true;
 }
 
 /** Tries of secrets, by route and source; the function counts them by account as well. */

@@ -10,6 +10,7 @@ import { limits } from "../domain/limits.ts";
 import { isPermission } from "../domain/permission.ts";
 import type { Identity } from "../domain/principal.ts";
 import { Refusal } from "../domain/refusal.ts";
+import type { CompactSigner } from "../ports/compact-signer.ts";
 import { type Bytes, sha256Hex } from "./bytes.ts";
 
 const algorithm = "EdDSA";
@@ -48,24 +49,25 @@ export interface IdentityVerifier {
 
 export async function createIdentitySigner(
   key: IdentityKey,
-  now: () => number = Date.now,
+  { now = Date.now, sign }: { now?: () => number; sign?: CompactSigner } = {},
 ): Promise<IdentitySigner> {
-  const imported = await importJWK({ ...key }, algorithm);
+  const signed = sign ?? (await signWithWebCrypto(key));
   return {
     async sign(audience, request, identity) {
-      const issuedAt = Math.floor(now() / 1000);
-      const bodyHash = await hashOf(request);
-      return new SignJWT({ identity, method: request.method, path: request.path, bodyHash })
-        .setProtectedHeader({ alg: algorithm, kid: key.kid })
-        .setIssuer(issuer)
-        .setAudience(audience)
-        .setSubject(identity.userId)
-        .setJti(crypto.randomUUID())
-        .setIssuedAt(issuedAt)
-        .setExpirationTime(issuedAt + limits.identitySeconds)
-        .sign(imported);
+      const iat = Math.floor(now() / 1000);
+      return signed({
+        ...{ identity, method: request.method, path: request.path, bodyHash: await hashOf(request) },
+        ...{ iss: issuer, aud: audience, sub: identity.userId, jti: crypto.randomUUID() },
+        ...{ iat, exp: iat + limits.identitySeconds },
+      });
     },
   };
+}
+
+async function signWithWebCrypto(key: IdentityKey): Promise<CompactSigner> {
+  const imported = await importJWK({ ...key }, algorithm);
+  return (claims) =>
+    new SignJWT({ ...claims }).setProtectedHeader({ alg: algorithm, kid: key.kid }).sign(imported);
 }
 
 export async function createIdentityVerifier(

@@ -4,8 +4,9 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { forwardHttp } from "../../edge/router/forward-http.ts";
+import { forwardHttp, type SentRequest } from "../../edge/router/forward-http.ts";
 import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
+import { keepConnections } from "../../shared/adapters/kept-connections.ts";
 import * as contract from "../../shared/contract/deployments.ts";
 import { createIdentitySigner, createIdentityVerifier } from "../../shared/crypto/identity-token.ts";
 import { admit } from "../../shared/db/tenancy.ts";
@@ -77,16 +78,18 @@ async function overHttp() {
   await new Promise((resolve) => server.once("listening", resolve));
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const signer = await createIdentitySigner(key);
-  const sent: Request[] = [];
+  const sent: SentRequest[] = [];
+  const connections = keepConnections();
   const forwarder = forwardHttp({
     origins: { platform: origin, deploy: origin, notify: origin },
     signer,
-    fetch: async (url, init) => {
-      sent.push(new Request(url as URL, init as RequestInit).clone());
-      return fetch(url as URL, init as RequestInit);
+    send: async (url, each) => {
+      sent.push(each);
+      return connections.send(url, each);
     },
   });
   const close = async () => {
+    connections.close();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };

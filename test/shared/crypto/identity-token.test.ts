@@ -1,5 +1,6 @@
 /** What the edge signs holds for one function and one request, once. */
 import { beforeAll, describe, expect, test } from "vitest";
+import { openEd25519 } from "../../../shared/adapters/ed25519-node.ts";
 import { sha256Hex } from "../../../shared/crypto/bytes.ts";
 import {
   createIdentitySigner,
@@ -7,6 +8,7 @@ import {
   type IdentitySigner,
 } from "../../../shared/crypto/identity-token.ts";
 import type { Identity } from "../../../shared/domain/principal.ts";
+import type { CompactSigner } from "../../../shared/ports/compact-signer.ts";
 import { makeIdentityKey } from "../../keys.ts";
 
 const identity: Identity = {
@@ -25,15 +27,20 @@ const request = {
   body: async () => new TextEncoder().encode("{}"),
 };
 
-describe("the token between edge and functions", () => {
-  const keys = makeIdentityKey();
+const keys = makeIdentityKey();
+const ways: [string, { sign?: CompactSigner }][] = [
+  ["WebCrypto", {}],
+  ["Node's own crypto", { sign: openEd25519(keys) }],
+];
+
+describe.each(ways)("the token between edge and functions, signed by %s", (_way, options) => {
   let signer: IdentitySigner;
   let nowMs = 1_750_000_000_000;
   const now = () => nowMs;
   const verifier = () => createIdentityVerifier({ audience: "deploy", keys: [keys] }, now);
 
   beforeAll(async () => {
-    signer = await createIdentitySigner(keys, now);
+    signer = await createIdentitySigner(keys, { now, ...options });
   });
 
   test("carries the identity to the function it is for", async () => {
@@ -87,7 +94,7 @@ describe("the token between edge and functions", () => {
   test("is refused when signed by a key that is not known, also under a known kid", async () => {
     const foreign = makeIdentityKey();
     for (const kid of [foreign.kid, keys.kid]) {
-      const forger = await createIdentitySigner({ ...foreign, kid }, now);
+      const forger = await createIdentitySigner({ ...foreign, kid }, { now });
       const token = await forger.sign("deploy", request, identity);
       await expect((await verifier()).verify(token, request)).rejects.toMatchObject({
         kind: "unauthenticated",
