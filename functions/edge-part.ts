@@ -4,8 +4,10 @@ import { serveEdge } from "../edge/node.ts";
 import { forwardHttp } from "../edge/router/forward-http.ts";
 import { wallClock } from "../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
+import { createNodeHmac } from "../shared/adapters/node-hmac.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { createPostgresLimiter } from "../shared/adapters/postgres-limiter.ts";
+import { webHmac } from "../shared/crypto/hmac.ts";
 import { createIdentitySigner } from "../shared/crypto/identity-token.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
 import { readIdentityKey, readRings } from "../shared/domain/module-secrets.ts";
@@ -27,6 +29,7 @@ export async function startEdge(
     forwarder: forwardHttp({ origins, signer: await createIdentitySigner(key) }),
     limiter: createPostgresLimiter(database.db),
     sealer: createSealer(rings),
+    hmac: createNodeHmac(webHmac),
     // The commit itself tells the deploy module over LISTEN; no broker is between them here.
     nudge: async () => undefined,
     trustedProxies: configuration.trustedProxies,

@@ -13,10 +13,12 @@ import { forwardInProcess } from "../edge/router/forward-in-process.ts";
 import { sweepDeliveries } from "../edge/webhooks/inbox.ts";
 import { monotonicClock, wallClock } from "../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
+import { createNodeHmac } from "../shared/adapters/node-hmac.ts";
 import { createPgBossQueue } from "../shared/adapters/pg-boss-queue.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { openListener } from "../shared/adapters/postgres-listen.ts";
 import { createMetrics } from "../shared/adapters/prometheus-metrics.ts";
+import { webHmac } from "../shared/crypto/hmac.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
 import type { Database } from "../shared/db/database.ts";
 import { organizations } from "../shared/db/schema.ts";
@@ -111,6 +113,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     baseUrl: configuration.baseUrl,
     limiter,
     sealer: createSealer({ webhook, idempotency }),
+    hmac: createNodeHmac(webHmac),
     nudge: ({ operationId, projectId }) =>
       queue.send("deploy", { operationId }, { group: projectId, dedupe: operationId }),
     trustedProxies: configuration.trustedProxies,

@@ -21,6 +21,8 @@ export const limits = {
   webhookSecretLength: 16,
   /** Distinct secrets tried for one delivery: bounds the work an unsigned request can cause. */
   webhookSecretsTried: 16,
+  /** Bodies whose signature Node checks without a thread of its pool: 16 secrets over 64 KiB take a few milliseconds at most. */
+  hmacAtOnceBytes: 65_536,
   /** Projects read before the signature holds: those of one repository may share a secret. */
   hookedProjectsRead: 64,
   /** Opened hook secrets that the edge keeps at hand: about 1 MB. */
