@@ -72,7 +72,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const stopping = new AbortController();
   const metrics = createMetrics({ log });
   const database = openDatabase({ url: options.databaseUrl, log, max: 20 });
-  const { db } = database;
+  const { db, rowsByName } = database;
   const listener = openListener({ url: options.databaseUrl, log });
   const outside = openOutside(configuration);
   const { shell } = outside;
@@ -108,7 +108,8 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const edgeOptions: EdgeOptions = {
     mode: configuration.mode,
     version,
-    store: createPostgresEdgeStore(db),
+    // The embedded database has no pooler in front; of others nobody knows.
+    store: createPostgresEdgeStore(db, options.aloneOnDatabase ? { rowsByName } : {}),
     forwarder: forwardInProcess({ platform: platform.app, deploy: deploy.app, notify: notify.app }),
     baseUrl: configuration.baseUrl,
     limiter,
