@@ -4,6 +4,7 @@ import type { Identity } from "../shared/domain/principal.ts";
 import type { Clock } from "../shared/ports/clock.ts";
 import type { EdgeStore } from "../shared/ports/edge-store.ts";
 import type { Forwarder } from "../shared/ports/forwarder.ts";
+import type { PrepareHmac } from "../shared/ports/hmac.ts";
 import type { LimitAnswer, Limiter } from "../shared/ports/limiter.ts";
 import type { Log } from "../shared/ports/log.ts";
 import type { Metrics } from "../shared/ports/metrics.ts";
@@ -22,6 +23,8 @@ export interface EdgeOptions {
   limiter: Limiter;
   /** Holds the rings `webhook` and `idempotency`, and no other. */
   sealer: Sealer;
+  /** Checks the signatures of deliveries. Absent: WebCrypto, which both hosts have. */
+  hmac?: PrepareHmac;
   /** Wakes the deploy function for a deployment that is committed already; losing a nudge loses nothing. */
   nudge: (deployment: { operationId: string; projectId: string }) => Promise<void>;
   /** Addresses and networks (CIDR) whose X-Forwarded-For is believed. */

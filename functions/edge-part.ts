@@ -6,8 +6,10 @@ import { wallClock } from "../shared/adapters/clocks.ts";
 import { openEd25519 } from "../shared/adapters/ed25519-node.ts";
 import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
 import { keepConnections } from "../shared/adapters/kept-connections.ts";
+import { createNodeHmac } from "../shared/adapters/node-hmac.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { createPostgresLimiter } from "../shared/adapters/postgres-limiter.ts";
+import { webHmac } from "../shared/crypto/hmac.ts";
 import { createIdentitySigner } from "../shared/crypto/identity-token.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
 import { readIdentityKey, readRings } from "../shared/domain/module-secrets.ts";
@@ -31,6 +33,7 @@ export async function startEdge(
     forwarder: forwardHttp({ origins, signer, send: functions.send }),
     limiter: createPostgresLimiter(database.db),
     sealer: createSealer(rings),
+    hmac: createNodeHmac(webHmac),
     // The commit itself tells the deploy module over LISTEN; no broker is between them here.
     nudge: async () => undefined,
     trustedProxies: configuration.trustedProxies,

@@ -13,10 +13,12 @@ import { forwardInProcess } from "../edge/router/forward-in-process.ts";
 import { sweepDeliveries } from "../edge/webhooks/inbox.ts";
 import { monotonicClock, wallClock } from "../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../shared/adapters/edge-store-postgres.ts";
+import { createNodeHmac } from "../shared/adapters/node-hmac.ts";
 import { createPgBossQueue } from "../shared/adapters/pg-boss-queue.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { openListener } from "../shared/adapters/postgres-listen.ts";
 import { createMetrics } from "../shared/adapters/prometheus-metrics.ts";
+import { webHmac } from "../shared/crypto/hmac.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
 import type { Database } from "../shared/db/database.ts";
 import { organizations } from "../shared/db/schema.ts";
@@ -70,7 +72,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const stopping = new AbortController();
   const metrics = createMetrics({ log });
   const database = openDatabase({ url: options.databaseUrl, log, max: 20 });
-  const { db } = database;
+  const { db, rowsByName } = database;
   const listener = openListener({ url: options.databaseUrl, log });
   const outside = openOutside(configuration);
   const { shell } = outside;
@@ -106,11 +108,13 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   const edgeOptions: EdgeOptions = {
     mode: configuration.mode,
     version,
-    store: createPostgresEdgeStore(db),
+    // The embedded database has no pooler in front; of others nobody knows.
+    store: createPostgresEdgeStore(db, options.aloneOnDatabase ? { rowsByName } : {}),
     forwarder: forwardInProcess({ platform: platform.app, deploy: deploy.app, notify: notify.app }),
     baseUrl: configuration.baseUrl,
     limiter,
     sealer: createSealer({ webhook, idempotency }),
+    hmac: createNodeHmac(webHmac),
     nudge: ({ operationId, projectId }) =>
       queue.send("deploy", { operationId }, { group: projectId, dedupe: operationId }),
     trustedProxies: configuration.trustedProxies,

@@ -3,14 +3,14 @@
  * so a changed or removed secret is never used again, and one that was moved has to open in its new place.
  */
 import { LRUCache } from "lru-cache";
-import { hmacKey } from "../../shared/crypto/hmac.ts";
 import type { Sealer } from "../../shared/crypto/seal.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import { webhookSecretPlace } from "../../shared/domain/sealed-place.ts";
+import type { CheckHmac, PrepareHmac } from "../../shared/ports/hmac.ts";
 
 export interface OpenedSecret {
   secret: string;
-  key: Awaited<ReturnType<typeof hmacKey>>;
+  check: CheckHmac;
 }
 
 export interface OpenedSecrets {
@@ -18,7 +18,7 @@ export interface OpenedSecrets {
   open(project: { id: string; organizationId: string }, sealed: string): Promise<OpenedSecret>;
 }
 
-export function createOpenedSecrets(sealer: Sealer): OpenedSecrets {
+export function createOpenedSecrets(sealer: Sealer, prepare: PrepareHmac): OpenedSecrets {
   const cache = new LRUCache<string, OpenedSecret>({ max: limits.openedSecrets });
   return {
     async open(project, sealed) {
@@ -27,7 +27,7 @@ export function createOpenedSecrets(sealer: Sealer): OpenedSecrets {
       const known = cache.get(name);
       if (known !== undefined) return known;
       const secret = await sealer.open("webhook", place, sealed);
-      const opened = { secret, key: await hmacKey(secret) };
+      const opened = { secret, check: await prepare(secret) };
       cache.set(name, opened);
       return opened;
     },

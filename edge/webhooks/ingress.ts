@@ -3,6 +3,7 @@
  * Rate and size are checked before (router/gates.ts). An answer of 200 means: stored for good.
  */
 import type { Context } from "hono";
+import { webHmac } from "../../shared/crypto/hmac.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import { createOpenedSecrets } from "../adapters/opened-secrets.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
@@ -14,7 +15,7 @@ import { resolveTrust } from "./resolve-secret.ts";
 import { readDelivery, readHeaders } from "./signature.ts";
 
 export function receiveDelivery(given: EdgeOptions): (c: Context<EdgeEnv>) => Promise<Response> {
-  const opened = createOpenedSecrets(given.sealer);
+  const opened = createOpenedSecrets(given.sealer, given.hmac ?? webHmac);
   return async (c) => {
     // Whatever is said about this delivery further down is said under the id of its request.
     const log = given.log.child({ requestId: c.get("requestId") });

@@ -4,7 +4,7 @@
  * for projects without one of their own. There is no unsigned path. (decisions.md section 5)
  */
 import type { Bytes } from "../../shared/crypto/bytes.ts";
-import { parseSignature, verifyHmac } from "../../shared/crypto/hmac.ts";
+import { parseSignature, webHmac } from "../../shared/crypto/hmac.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import type { HookedProject, LinkedProject, Trust } from "../../shared/ports/edge-store.ts";
 import type { Log } from "../../shared/ports/log.ts";
@@ -45,20 +45,20 @@ export async function resolveTrust(
   return { trust, projects };
 }
 
-type Secrets = ReadonlyMap<string, { key: OpenedSecret["key"]; organizationIds: Set<string> }>;
+type Secrets = ReadonlyMap<string, { check: OpenedSecret["check"]; organizationIds: Set<string> }>;
 
 async function trustOf(
-  { instanceWebhookSecret: instance }: EdgeOptions,
+  { instanceWebhookSecret: instance, hmac: prepare = webHmac }: EdgeOptions,
   secrets: Secrets,
   body: Bytes,
   signature: Bytes,
 ): Promise<Trust | null> {
-  for (const { key, organizationIds } of secrets.values()) {
-    if (await verifyHmac(key, body, signature))
-      return { by: "project_secret", organizationIds: [...organizationIds] };
+  for (const { check, organizationIds } of secrets.values()) {
+    if (await check(body, signature)) return { by: "project_secret", organizationIds: [...organizationIds] };
   }
-  if (instance !== null && (await verifyHmac(instance, body, signature))) return { by: "instance_secret" };
-  return null;
+  if (instance === null) return null;
+  const check = await prepare(instance);
+  return (await check(body, signature)) ? { by: "instance_secret" } : null;
 }
 
 /** Distinct secrets with the organizations that hold them, the hinted one first, and not more than the bound. */
@@ -67,15 +67,15 @@ async function secretsOf(
   opened: OpenedSecrets,
   log: Log,
 ): Promise<Secrets> {
-  const secrets = new Map<string, { key: OpenedSecret["key"]; organizationIds: Set<string> }>();
+  const secrets = new Map<string, { check: OpenedSecret["check"]; organizationIds: Set<string> }>();
   for (const project of projects) {
     if (project.sealedSecret === null) continue;
     try {
-      const { secret, key } = await opened.open(project, project.sealedSecret);
+      const { secret, check } = await opened.open(project, project.sealedSecret);
       const holders = secrets.get(secret)?.organizationIds;
       if (holders !== undefined) holders.add(project.organizationId);
       else if (secrets.size < limits.webhookSecretsTried)
-        secrets.set(secret, { key, organizationIds: new Set([project.organizationId]) });
+        secrets.set(secret, { check, organizationIds: new Set([project.organizationId]) });
     } catch (error) {
       log.error({ err: error, projectId: project.id }, "a webhook secret does not open");
     }

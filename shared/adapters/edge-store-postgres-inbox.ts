@@ -4,7 +4,7 @@ import type { Database } from "../db/database.ts";
 import type { Gather } from "../db/in-batches.ts";
 import type { DeliveryReplay } from "../domain/delivery.ts";
 import { limits } from "../domain/limits.ts";
-import { encode, rowsOf, type Together } from "../operations/statements.ts";
+import { encode, type RowsByName, rowsOf, type Together } from "../operations/statements.ts";
 import type {
   Claim,
   HookedProject,
@@ -18,11 +18,17 @@ import { claimInBatches, leaseEnd } from "./edge-store-postgres-claim.ts";
 import { reportRejected } from "./edge-store-postgres-rejected.ts";
 import { settle } from "./edge-store-postgres-settle.ts";
 
-export function createPostgresInbox(db: Database, together: Together, gather: Gather): InboxStore {
+interface Ways {
+  together: Together;
+  gather: Gather;
+  rowsByName: RowsByName;
+}
+
+export function createPostgresInbox(db: Database, { together, gather, rowsByName }: Ways): InboxStore {
   return {
-    hookedProjects: hookedProjects(db, gather),
+    hookedProjects: hookedProjects(rowsByName, gather),
     linkedProjects: (repository, trust) => linkedProjects(db, repository, trust),
-    claim: claimInBatches(db, gather),
+    claim: claimInBatches(rowsByName, gather),
     settle: (claimed, plan) => settle(together, claimed, plan),
     fail: (claimed, reason) => fail(db, claimed, reason),
     reportRejected: (repository) => reportRejected(db, repository),
@@ -33,13 +39,13 @@ export function createPostgresInbox(db: Database, together: Together, gather: Ga
 }
 
 /** Those who ask at the same moment share one statement, and one answer where they ask the same. */
-function hookedProjects(db: Database, gather: Gather): InboxStore["hookedProjects"] {
+function hookedProjects(rowsByName: RowsByName, gather: Gather): InboxStore["hookedProjects"] {
   type Wanted = Parameters<InboxStore["hookedProjects"]>;
   const ask = gather(async (wanted: readonly Wanted[]): Promise<HookedProject[][]> => {
     const keys = wanted.map(encode);
     const distinct = [...new Set(keys)];
-    const rows = await rowsOf<HookedProject & { place: number }>(
-      db,
+    const rows = await rowsByName<HookedProject & { place: number }>(
+      "hooked-projects",
       sql`
         select place::int as place, project.*
         from jsonb_array_elements(${`[${distinct.join()}]`}::jsonb) with ordinality as wanted(row, place),

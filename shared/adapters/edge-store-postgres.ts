@@ -8,16 +8,28 @@ import type { Database } from "../db/database.ts";
 import { type Gather, inBatches } from "../db/in-batches.ts";
 import { memberships, tokens } from "../db/schema.ts";
 import { limits } from "../domain/limits.ts";
-import { inTransaction, rowsOf, type Together } from "../operations/statements.ts";
+import { inTransaction, type RowsByName, rowsOf, type Together } from "../operations/statements.ts";
 import type { EdgeStore, StoredCredential } from "../ports/edge-store.ts";
 import { createPostgresIdempotency } from "./edge-store-postgres-idempotency.ts";
 import { createPostgresInbox } from "./edge-store-postgres-inbox.ts";
 import { findSession, touchSession } from "./edge-store-postgres-session.ts";
 
-/** `together` only where the driver has no interactive transactions, `gather` where requests cannot share a statement. */
+export interface EdgeStoreOptions {
+  /** Only where the driver has no interactive transactions. */
+  together?: Together;
+  /** Where requests cannot share a statement. */
+  gather?: Gather;
+  /** Where a connection keeps named statements. */
+  rowsByName?: RowsByName;
+}
+
 export function createPostgresEdgeStore(
   db: Database,
-  { together = inTransaction(db), gather = inBatches }: { together?: Together; gather?: Gather } = {},
+  {
+    together = inTransaction(db),
+    gather = inBatches,
+    rowsByName = (_name, statement) => rowsOf(db, statement),
+  }: EdgeStoreOptions = {},
 ): EdgeStore {
   return {
     ping: async () => void (await rowsOf(db, sql`select 1`)),
@@ -26,7 +38,7 @@ export function createPostgresEdgeStore(
     findSession: (hash, organizationId) => findSession(db, hash, organizationId),
     touchSession: (sessionId) => touchSession(db, sessionId),
     idempotency: createPostgresIdempotency(db),
-    inbox: createPostgresInbox(db, together, gather),
+    inbox: createPostgresInbox(db, { together, gather, rowsByName }),
   };
 }
 

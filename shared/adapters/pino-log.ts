@@ -44,16 +44,23 @@ export function openLog(options: PinoLogOptions = {}): Log {
     },
     destination,
   );
-  return wrap(logger);
+  return wrap(() => logger);
 }
 
-function wrap(logger: pino.Logger): Log {
+/** A child is made when it has something to say: most requests have not, and pino goes through all redacted paths for it. */
+function wrap(logger: () => pino.Logger): Log {
   return {
-    debug: (fields, message) => logger.debug(fields, message),
-    info: (fields, message) => logger.info(fields, message),
-    warn: (fields, message) => logger.warn(fields, message),
-    error: (fields, message) => logger.error(fields, message),
-    child: (fields: LogFields) => wrap(logger.child(fields)),
+    debug: (fields, message) => logger().debug(fields, message),
+    info: (fields, message) => logger().info(fields, message),
+    warn: (fields, message) => logger().warn(fields, message),
+    error: (fields, message) => logger().error(fields, message),
+    child(fields: LogFields) {
+      let made: pino.Logger | undefined;
+      return wrap(() => {
+        made ??= logger().child(fields);
+        return made;
+      });
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 /** Signatures of deliveries: HMAC-SHA256 over the raw bytes, compared in constant time by the host itself. */
-import type { CryptoKey } from "jose";
+import type { PrepareHmac } from "../ports/hmac.ts";
 import { type Bytes, fromHex, utf8 } from "./bytes.ts";
 
 const algorithm = { name: "HMAC", hash: "SHA-256" };
@@ -10,18 +10,9 @@ export function parseSignature(header: string | null | undefined): Bytes | null 
   return digits === undefined ? null : fromHex(digits);
 }
 
-/** A secret made ready, for those who check with it again and again. */
-export function hmacKey(secret: string): Promise<CryptoKey> {
-  return crypto.subtle.importKey("raw", utf8(secret), algorithm, false, ["verify"]);
-}
-
-export async function verifyHmac(
-  secret: string | CryptoKey,
-  content: Bytes,
-  signature: Bytes,
-): Promise<boolean> {
-  // An empty secret is no secret: everybody could sign with it.
-  if (secret === "") return false;
-  const key = typeof secret === "string" ? await hmacKey(secret) : secret;
-  return crypto.subtle.verify("HMAC", key, signature, content);
-}
+/** Away from the caller's thread, whatever the size. */
+export const webHmac: PrepareHmac = async (secret) => {
+  if (secret === "") return () => false;
+  const key = await crypto.subtle.importKey("raw", utf8(secret), algorithm, false, ["verify"]);
+  return (content, signature) => crypto.subtle.verify("HMAC", key, signature, content);
+};

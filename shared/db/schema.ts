@@ -607,6 +607,7 @@ export const webhookDeliveries = pgTable(
     branch: text(),
     commitSha: text(),
     headers: jsonb().$type<Record<string, string>>().notNull(),
+    /** As it came, and stored so: not compressed (storage external, migration 0011). */
     body: bytea().notNull(),
     status: text().$type<DeliveryStatus>().notNull(),
     verdict: text().$type<DeliveryVerdict>(),

@@ -21,6 +21,8 @@ export const limits = {
   webhookSecretLength: 16,
   /** Distinct secrets tried for one delivery: bounds the work an unsigned request can cause. */
   webhookSecretsTried: 16,
+  /** Bodies whose signature Node checks without a thread of its pool: 16 secrets over 64 KiB take a few milliseconds at most. */
+  hmacAtOnceBytes: 65_536,
   /** Projects read before the signature holds: those of one repository may share a secret. */
   hookedProjectsRead: 64,
   /** Opened hook secrets that the edge keeps at hand: about 1 MB. */
@@ -28,6 +30,8 @@ export const limits = {
   /** Deliveries that share one statement: 32 bodies of the size below are 2 MiB. Larger ones go alone. */
   deliveryBatch: 32,
   deliveryBatchBodyBytes: 65_536,
+  /** Batches of deliveries under way at once: while one waits for the disk, the next is on its way. */
+  deliveryLanes: 2,
   /** How long a delivery may be worked on before another may take it over. */
   deliveryLeaseMs: 30_000,
   /** A failed delivery is tried again after 30 s, doubling up to an hour; then only when the git host sends it again. */

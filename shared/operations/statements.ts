@@ -54,6 +54,9 @@ export async function rowsOf<Row>(db: Queryable, statement: SQL): Promise<Row[]>
   return result.rows;
 }
 
+/** `rowsOf` for a statement whose text never changes, under a name by which a connection may keep it planned. */
+export type RowsByName = <Row>(name: string, statement: SQL) => Promise<Row[]>;
+
 /**
  * Statements in one transaction, in their order; answers the rows of the last. None may need the answer of another, so
  * that a driver without interactive transactions can do it too.

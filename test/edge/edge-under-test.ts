@@ -12,6 +12,8 @@ import { forwardInProcess } from "../../edge/router/forward-in-process.ts";
 import { createCounters } from "../../edge/webhooks/counters.ts";
 import packageDocument from "../../package.json" with { type: "json" };
 import { createPostgresEdgeStore } from "../../shared/adapters/edge-store-postgres.ts";
+import { createNodeHmac } from "../../shared/adapters/node-hmac.ts";
+import { webHmac } from "../../shared/crypto/hmac.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../shared/crypto/token.ts";
 import type { Database } from "../../shared/db/database.ts";
@@ -66,6 +68,7 @@ export function edgeUnderTest(db: Database, overrides: Partial<EdgeOptions> = {}
     }),
     limiter: createMemoryLimiter(() => clock.nowMs()),
     sealer: testSealer,
+    hmac: createNodeHmac(webHmac),
     nudge: async (deployment) => void nudged.push(deployment),
     trustedProxies: [],
     apiLimitPerMinute: 1_200,

@@ -11,6 +11,7 @@ import { openListener } from "../../../shared/adapters/postgres-listen.ts";
 import { migrateDatabase } from "../../../shared/adapters/postgres-migrate.ts";
 import { organizations } from "../../../shared/db/schema.ts";
 import { StartFailure } from "../../../shared/domain/start-failure.ts";
+import { rowsOf } from "../../../shared/operations/statements.ts";
 import { findFreePort } from "../../lab/free-port.ts";
 
 const log = openLog({ level: "silent" });
@@ -62,6 +63,24 @@ test("a statement that takes too long is ended by the database", async () => {
   await expect(opened.db.execute(sql`SELECT pg_sleep(5)`)).rejects.toMatchObject({
     cause: { code: "57014" },
   });
+});
+
+test("a statement with a name is planned once a connection, and answers what the same one without answers", async () => {
+  const one = openDatabase({ url: server.url, log, max: 1 });
+  try {
+    const statement = (bytes: Uint8Array) =>
+      sql`select length(${sql.param(bytes)}::bytea) as length, ${7}::int as seven`;
+    for (const length of [3, 0, 5]) {
+      const bytes = new Uint8Array(length);
+      const rows = await one.rowsByName("measured", statement(bytes));
+      expect(rows).toEqual([{ length, seven: 7 }]);
+      expect(await rowsOf(one.db, statement(bytes))).toEqual(rows);
+    }
+    const kept = sql`select name, (generic_plans + custom_plans)::int as runs from pg_prepared_statements`;
+    expect(await rowsOf(one.db, kept)).toEqual([{ name: "measured", runs: 3 }]);
+  } finally {
+    await one.close();
+  }
 });
 
 test("a transaction that throws leaves nothing", async () => {
