@@ -150,13 +150,13 @@ async function consume(
 }
 
 /** Deliveries that were left over are taken up by whoever deploys; the edge of the cloud sleeps between requests. */
-function sweepsOf(module: ModuleName, part: AssembledPart, { db, log }: PartContext) {
+function sweepsOf(module: ModuleName, part: AssembledPart, { db, log, stopping }: PartContext) {
   if (module !== "deploy") return part.sweeps;
   const store = createPostgresEdgeStore(db);
   const sweepOptions = { store, log, nudge: async () => undefined };
   return [
     ...part.sweeps,
-    { everyMs: limits.deliverySweepMs, atOnce: true, run: () => sweepDeliveries(sweepOptions) },
+    { everyMs: limits.deliverySweepMs, atOnce: true, run: () => sweepDeliveries(sweepOptions, stopping) },
     { everyMs: limits.expiredSweepMs, run: () => store.idempotency.purge() },
   ];
 }

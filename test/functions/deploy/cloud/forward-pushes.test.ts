@@ -166,7 +166,7 @@ describe("a push that does not arrive", () => {
     await scene.db.update(webhookDeliveries).set({ leaseUntil: new Date(0) });
     // The edge's own sweeper leaves it alone: it could not forward it.
     const sweep = { store: createPostgresEdgeStore(scene.db), log: silentLog, nudge: async () => undefined };
-    await sweepDeliveries(sweep);
+    await sweepDeliveries(sweep, new AbortController().signal);
     expect(await row()).toMatchObject({ status: "failed", reason });
     forwarder = createPushForwarder({
       ...{ db: scene.db, clock: wallClock, log: silentLog, outgoing: testOutgoing(), sealer: testSealer },
