@@ -15,12 +15,16 @@ interface Sourced {
   source: ProjectSource;
 }
 
+type Connection = NonNullable<Awaited<ReturnType<typeof connectionOfSource>>>;
+
+/** `given`: the connection as it was, where it has changed since. */
 export async function apiAccess(
   db: Queryable,
   sealer: Pick<Sealer, "open">,
   project: Sourced,
+  given?: Connection,
 ): Promise<{ repository: ApiRepository } | { reason: string }> {
-  const connection = await connectionOfSource(db, project);
+  const connection = given ?? (await connectionOfSource(db, project));
   if (connection === undefined) {
     return { reason: "The project's source names no git connection, so nobody can register the webhook." };
   }
