@@ -70,7 +70,7 @@ async function write(
   if (fields.length > 0) {
     await writeAudit(tx, principal, { action: "git_connection.updated", resource, fields });
   }
-  const left = place.baseUrl === before.baseUrl ? [] : await leaveHooks(tx, id);
+  const left = place.baseUrl === before.baseUrl ? [] : await leaveHooks(tx, before);
   return { before, row, left };
 }
 

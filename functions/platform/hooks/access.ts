@@ -48,6 +48,18 @@ export async function repositoryUrlOf(db: Queryable, project: Sourced): Promise<
   return connection === undefined || connection.kind !== "token" ? null : urlBelow(connection, project);
 }
 
+/**
+ * `host/owner/repo` in lower case, however it is fetched; null: no repository. A webhook that a person has added belongs
+ * to it. `given`: the connection as it was.
+ */
+export async function placeOf(db: Queryable, project: Sourced, given?: Connection): Promise<string | null> {
+  const { source } = project;
+  if (source.kind !== "git") return null;
+  const connection = given ?? (await connectionOfSource(db, project));
+  const url = connection?.baseUrl ?? source.cloneUrl ?? "https://github.com";
+  return `${URL.parse(url)?.hostname ?? ""}/${source.owner}/${source.repo}`.toLowerCase();
+}
+
 function urlBelow({ baseUrl }: { baseUrl: string }, { source }: Sourced): string | null {
   return source.kind === "git" ? apiRepositoryUrl(baseUrl, source) : null;
 }

@@ -1,7 +1,7 @@
 /**
  * A git connection that leads to another address takes the registered webhooks of its projects along: off the old host with
  * the old token, since nobody has it later, and onto the new one with secrets that the old host never saw. What could not
- * be moved is told; its project is unlinked, and `link` registers anew. Only a promoted project keeps its secret, with which
+ * be moved is told; its project is unlinked, and `link` registers anew. One that was added by hand counts no more. Only a promoted project keeps its secret, with which
  * the cloud verifies. Rejected: refusing while there are hooks (each project would have to be unlinked by hand), and
  * moving them in the background (the old token would have to be kept, and the answer could not say what stays).
  */
@@ -13,28 +13,29 @@ import type { Principal } from "../../../shared/domain/principal.ts";
 import type { GitConnectionRow } from "../git-connections/show.ts";
 import type { PlatformParts } from "../parts.ts";
 import type { ProjectRow } from "../project-row.ts";
-import { repositoryUrlOf } from "./access.ts";
-import { registerWithSource } from "./follow-source.ts";
+import { leavesHook, leftByHand, registerWithSource } from "./follow-source.ts";
 import { noHook } from "./link.ts";
 import { removeHostHook } from "./remove.ts";
 
 /** After the connection was written. Answers the projects whose webhooks stand elsewhere now, as they were. */
-export async function leaveHooks(tx: Transaction, connectionId: string): Promise<ProjectRow[]> {
+export async function leaveHooks(tx: Transaction, before: GitConnectionRow): Promise<ProjectRow[]> {
   const hooked = await tx
     .select()
     .from(projects)
     .where(
       and(
-        sql`${projects.source} ->> 'connectionId' = ${connectionId}`,
+        sql`${projects.source} ->> 'connectionId' = ${before.id}`,
         isNull(projects.deletedAt),
-        isNotNull(projects.hostHook),
+        isNotNull(projects.sealedWebhookSecret),
       ),
     )
     .orderBy(asc(projects.id))
     .for("no key update");
   const left: ProjectRow[] = [];
   for (const project of hooked) {
-    if ((await repositoryUrlOf(tx, project)) === project.hostHook?.repositoryUrl) continue;
+    // The cloud verifies with the same secret.
+    if (project.location === "cloud" && project.hostHook === null) continue;
+    if (!(await leavesHook(tx, project, project.source, before))) continue;
     const hook = project.location === "cloud" ? { hostHook: null } : noHook;
     await tx
       .update(projects)
@@ -76,8 +77,9 @@ async function moveHook(
   const stays = reason === null ? [] : [`${name}: the webhook is still at the git host. ${reason}`];
   const [now] = await parts.db.select().from(projects).where(eq(projects.id, id));
   if (now === undefined || now.deletedAt !== null || now.deletingAt !== null) return stays;
-  const { hostHook } = await registerWithSource(parts, principal, now);
-  return hostHook === null ? [...stays, linkAgain(project, "could not be registered")] : stays;
+  const moved = await registerWithSource(parts, principal, now);
+  if (project.hostHook === null) return [`${name}: ${leftByHand(project, moved)}`];
+  return moved.hostHook === null ? [...stays, linkAgain(project, "could not be registered")] : stays;
 }
 
 const late = (project: ProjectRow) => linkAgain(project, "was not moved, since the git hosts take too long");
