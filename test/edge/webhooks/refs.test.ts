@@ -9,9 +9,36 @@ const scene = openScene();
 
 const refused = [
   ...["", "-", "-x", "--upload-pack=touch x", ".x", "a/.b", "x.lock", "a.lock/b", "a..b", "a//b", "/a", "a/"],
-  ...["x.", "a@{b", "a b", "a~b", "a^b", "a:b", "a?b", "a*b", "a[b", "a\\b", "a\tb", "a\nb", "a\rb", "\u007f"],
+  ...[
+    "x.",
+    "a@{b",
+    "a b",
+    "a~b",
+    "a^b",
+    "a:b",
+    "a?b",
+    "a*b",
+    "a[b",
+    "a\\b",
+    "a\tb",
+    "a\nb",
+    "a\rb",
+    "\u007f",
+  ],
 ];
-const allowed = ["main", "a/b", "a./b", "feature/x-1", "x@y", "$(id)", "a;b", "'x'", "grün", "x.locked", "HEAD/x"];
+const allowed = [
+  "main",
+  "a/b",
+  "a./b",
+  "feature/x-1",
+  "x@y",
+  "$(id)",
+  "a;b",
+  "'x'",
+  "grün",
+  "x.locked",
+  "HEAD/x",
+];
 const gitSays = (branch: string) => spawnSync("git", ["check-ref-format", "--branch", branch]).status === 0;
 const planOf = (branch: string) => {
   const project = { id: "prj_1", organizationId: "org_1", kind: "app", autoDeploy: true, branch } as const;

@@ -119,7 +119,11 @@ describe("a webhook that a person has added", () => {
   it("counts on for the same repository: another branch, another spelling, another way to fetch it", async () => {
     const { id, source, hook } = await added();
     const owner = source.owner.toUpperCase();
-    for (const same of [{ branch: "next" }, { owner }, { cloneUrl: `http://git.test:8080/acme/${source.repo}` }]) {
+    for (const same of [
+      { branch: "next" },
+      { owner },
+      { cloneUrl: `http://git.test:8080/acme/${source.repo}` },
+    ]) {
       const data = await change(id, { ...source, ...same });
       expect(data.linked).toBe(true);
       expect(data).not.toHaveProperty("warnings");
