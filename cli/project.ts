@@ -139,6 +139,7 @@ const defineUpdate: Define = (command, context) => {
         params: { id: project.id },
         json: changes(project, options),
       });
+      for (const warning of data.warnings ?? []) context.output.note(warning);
       context.output.result(data, () => `Changed ${data.slug}. It takes effect with the next deployment.`);
     },
   );

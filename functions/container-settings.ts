@@ -19,6 +19,8 @@ export interface ContainerSettings {
   origins: Record<ModuleName, string> | undefined;
   /** Undefined: there is no broker; the database itself tells what is due. */
   queue: { url: string; deadUrl: string; region: string } | undefined;
+  /** Where this part alone tells its metrics; undefined: nowhere. */
+  metricsPort: number | undefined;
   /** Reads a secret. */
   secret: ReadValue;
 }
@@ -34,6 +36,7 @@ export const containerVariables = [
   "SLIPWAY_NOTIFY_URL",
   "SLIPWAY_QUEUE_DEPLOY",
   "SLIPWAY_QUEUE_DEPLOY_DEAD",
+  "SLIPWAY_METRICS_PORT",
   identityKeyName,
   identityPublicName,
   ...secretClasses.map(sealName),
@@ -54,8 +57,22 @@ export function readContainerSettings(
     part,
     origins: part === "edge" ? readOrigins(value) : undefined,
     queue: part === "deploy" ? readQueue(value) : undefined,
+    metricsPort: readMetricsPort(value),
     secret: readSecrets(value, readFile),
   };
+}
+
+function readMetricsPort(value: ReadValue): number | undefined {
+  const given = value("SLIPWAY_METRICS_PORT");
+  if (given === undefined) return undefined;
+  if (value("SLIPWAY_MODE") === "cloud") {
+    throw wrong(
+      "SLIPWAY_METRICS_PORT is for self-hosted parts: in cloud mode every customer's token would read the metrics",
+    );
+  }
+  const port = Number(given);
+  if (/^\d+$/.test(given) && port >= 1 && port <= 65_535) return port;
+  throw wrong(`SLIPWAY_METRICS_PORT is "${given}", not a port from 1 to 65535. For example: 9464`);
 }
 
 function readOrigins(value: ReadValue): Record<ModuleName, string> {

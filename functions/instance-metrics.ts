@@ -15,11 +15,13 @@ import type { Metrics, Sample } from "../shared/ports/metrics.ts";
 export interface InstanceParts {
   version: string;
   mode: string;
-  db: Database;
+  /** Absent where another part tells of the work in the database: it would be counted once a part. */
+  db?: Database;
   /** For the age of what the database said. */
   clock: Pick<Clock, "nowMs">;
   pool: () => { total: number; idle: number; waiting: number };
-  shell: () => { connections: number; channels: number };
+  /** Absent where this process reaches no servers. */
+  shell?: () => { connections: number; channels: number };
   streams: () => number;
   /** Messages that were given up; absent where this process has no queue. */
   countDead?: () => Promise<number>;
@@ -57,11 +59,14 @@ export function measureInstance(metrics: Metrics, parts: InstanceParts): () => v
     })),
     { name: "slipway_event_loop_delay_seconds", labels: { quantile: "1" }, value: delay.max / 1e9 },
   ]);
-  metrics.gauges(
-    databaseGauges,
-    cached(parts.clock, () => databaseSamples(parts.db)),
-  );
-  const { countDead } = parts;
+  const { db, shell, countDead } = parts;
+  if (db !== undefined) {
+    metrics.gauges(
+      databaseGauges,
+      cached(parts.clock, () => databaseSamples(db)),
+    );
+  }
+  if (shell !== undefined) metrics.gauges(shellGauges, () => shellSamples(shell()));
   if (countDead !== undefined) {
     const dead = { name: "slipway_queue_dead", help: "Messages that were given up; their operations go on." };
     metrics.gauges(
@@ -81,16 +86,13 @@ const processGauges = [
   { name: "slipway_event_loop_delay_seconds", help: "Delay of the event loop since the start, by quantile." },
   { name: "slipway_database_connections", help: "Connections of the pool, by state." },
   { name: "slipway_database_waiting", help: "Statements that wait for a connection." },
-  { name: "slipway_ssh_connections", help: "Open SSH connections to servers." },
-  { name: "slipway_ssh_channels", help: "Commands that run over them." },
   { name: "slipway_streams_open", help: "Open event streams." },
 ];
 
-function processSamples({ version, mode, pool, shell, streams }: InstanceParts): Sample[] {
+function processSamples({ version, mode, pool, streams }: InstanceParts): Sample[] {
   const memory = process.memoryUsage();
   const cpu = process.cpuUsage();
   const { total, idle, waiting } = pool();
-  const ssh = shell();
   return [
     { name: "slipway_build_info", labels: { version, mode, node: process.versions.node }, value: 1 },
     { name: "slipway_process_start_time_seconds", value: performance.timeOrigin / 1000 },
@@ -100,9 +102,19 @@ function processSamples({ version, mode, pool, shell, streams }: InstanceParts):
     { name: "slipway_database_connections", labels: { state: "busy" }, value: total - idle },
     { name: "slipway_database_connections", labels: { state: "idle" }, value: idle },
     { name: "slipway_database_waiting", value: waiting },
-    { name: "slipway_ssh_connections", value: ssh.connections },
-    { name: "slipway_ssh_channels", value: ssh.channels },
     { name: "slipway_streams_open", value: streams() },
+  ];
+}
+
+const shellGauges = [
+  { name: "slipway_ssh_connections", help: "Open SSH connections to servers." },
+  { name: "slipway_ssh_channels", help: "Commands that run over them." },
+];
+
+function shellSamples({ connections, channels }: { connections: number; channels: number }): Sample[] {
+  return [
+    { name: "slipway_ssh_connections", value: connections },
+    { name: "slipway_ssh_channels", value: channels },
   ];
 }
 

@@ -26,6 +26,7 @@ import type { Queue } from "../shared/ports/queue.ts";
 import type { Configuration } from "./configuration.ts";
 import type { ContainerSettings } from "./container-settings.ts";
 import { measureInstance, observeOperations } from "./instance-metrics.ts";
+import { serveMetrics } from "./metrics-part.ts";
 import { openOutside } from "./outside.ts";
 import type { AssembledPart, PartContext } from "./part-context.ts";
 import { sweepEvery } from "./sweep-every.ts";
@@ -86,16 +87,19 @@ export async function startModule(module: ModuleName, options: StartPart): Promi
     port: configuration.port,
   });
   const stopMeasuring = measureInstance(metrics, {
-    ...{ version, mode: configuration.mode, db, clock: monotonicClock, pool: database.counts },
+    ...{ version, mode: configuration.mode, clock: monotonicClock, pool: database.counts },
+    ...(module === "platform" ? { db } : {}),
     shell: () => shell.counts(),
     streams: served.streams,
     ...(queue === undefined ? {} : { countDead: () => queue.countDead("deploy") }),
   });
+  const metricsServed = await serveMetrics(options, db, metrics);
   return {
     url: served.url,
     async close() {
       stopping.abort();
       stopMeasuring();
+      await metricsServed?.close();
       await served.close();
       feed.close();
       await runner.stop();
@@ -150,13 +154,13 @@ async function consume(
 }
 
 /** Deliveries that were left over are taken up by whoever deploys; the edge of the cloud sleeps between requests. */
-function sweepsOf(module: ModuleName, part: AssembledPart, { db, log }: PartContext) {
+function sweepsOf(module: ModuleName, part: AssembledPart, { db, log, stopping }: PartContext) {
   if (module !== "deploy") return part.sweeps;
   const store = createPostgresEdgeStore(db);
   const sweepOptions = { store, log, nudge: async () => undefined };
   return [
     ...part.sweeps,
-    { everyMs: limits.deliverySweepMs, atOnce: true, run: () => sweepDeliveries(sweepOptions) },
+    { everyMs: limits.deliverySweepMs, atOnce: true, run: () => sweepDeliveries(sweepOptions, stopping) },
     { everyMs: limits.expiredSweepMs, run: () => store.idempotency.purge() },
   ];
 }

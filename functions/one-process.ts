@@ -143,7 +143,11 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
     ...platform.sweeps,
     ...deploy.sweeps,
     ...notify.sweeps,
-    { everyMs: limits.deliverySweepMs, atOnce: true, run: () => sweepDeliveries(edgeOptions) },
+    {
+      everyMs: limits.deliverySweepMs,
+      atOnce: true,
+      run: () => sweepDeliveries(edgeOptions, stopping.signal),
+    },
     { everyMs: limits.expiredSweepMs, run: () => edgeOptions.store.idempotency.purge() },
   ];
   const sweeping = sweeps.map((sweep) => sweepEvery(sweep, log, stopping.signal));

@@ -3,6 +3,7 @@
  * sweeper comes to the same plan from the stored row as the first try did. (spec.md "Push handling")
  */
 import { z } from "zod";
+import { branch as branchName } from "../../shared/contract/common.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import { servicesNotDeployable } from "../../shared/domain/project.ts";
@@ -38,9 +39,11 @@ export function planDelivery(
   if (!parsed.success) return ignored("malformed_push");
   const { ref, before, after, deleted, repository, head_commit } = parsed.data;
   if (!ref.startsWith(heads)) return ignored("not_a_branch", projects);
+  const branch = branchOf(ref);
+  if (branch === null) return ignored("invalid_ref", projects);
   if (deleted === true || /^0+$/.test(after)) return ignored("branch_deleted", projects);
   const push: Push = {
-    branch: ref.slice(heads.length),
+    branch,
     beforeSha: before,
     commitSha: after,
     commitMessage: plainMessage(head_commit?.message),
@@ -63,7 +66,12 @@ export function namedBy(
   const parsed = event === "push" ? pushPayload.safeParse(payload) : undefined;
   if (parsed?.success !== true) return { branch: null, commitSha: null };
   const { ref, after } = parsed.data;
-  return { branch: ref.startsWith(heads) ? ref.slice(heads.length) : null, commitSha: after };
+  return { branch: ref.startsWith(heads) ? branchOf(ref) : null, commitSha: after };
+}
+
+/** By the same rules as a project's; null: git would not have it, so no column and no command gets it. */
+function branchOf(ref: string): string | null {
+  return branchName.safeParse(ref.slice(heads.length)).data ?? null;
 }
 
 function outcomeOf(project: LinkedProject, push: Push, defaultBranch: string | null): PlannedOutcome {

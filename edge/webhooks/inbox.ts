@@ -70,10 +70,10 @@ function ignoredBy(
 
 /**
  * Takes up all deliveries that failed or whose owner went away; the composition root calls it every 30 seconds. Each is
- * taken up once: what fails here again has to wait for its time.
+ * taken up once: what fails here again has to wait for its time. A stop waits for the few that were taken, and no backlog.
  */
-export async function sweepDeliveries(options: InboxOptions): Promise<void> {
-  while ((await sweepSome(options)) === sweptAtOnce);
+export async function sweepDeliveries(options: InboxOptions, stopping: AbortSignal): Promise<void> {
+  while (!stopping.aborted && (await sweepSome(options)) === sweptAtOnce);
 }
 
 async function sweepSome(options: InboxOptions): Promise<number> {

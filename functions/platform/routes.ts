@@ -4,6 +4,7 @@ import * as system from "../../shared/contract/system.ts";
 import { admit, load } from "../../shared/db/tenancy.ts";
 import { createModuleApp, type ModuleApp, type ModuleAppOptions } from "../../shared/http/module-app.ts";
 import type { Feed } from "../../shared/operations/follow.ts";
+import { exposition } from "../../shared/ports/metrics.ts";
 import { listAudit } from "./audit-log.ts";
 import { addAuthRoutes } from "./auth-routes.ts";
 import { addCloudLinkRoutes } from "./cloud-link/routes.ts";
@@ -16,9 +17,6 @@ import { addRegistryRoutes } from "./registries/routes.ts";
 import { addServerRoutes } from "./server-routes.ts";
 import { addServiceRoutes } from "./services/routes.ts";
 import { listTokens, revokeToken } from "./tokens.ts";
-
-/** The version of the format stands in the type. */
-const exposition = "text/plain; version=0.0.4; charset=utf-8";
 
 export interface PlatformOptions extends PlatformParts, Pick<ModuleAppOptions, "verifyIdentity"> {
   /** Follows the log of a bootstrap. */

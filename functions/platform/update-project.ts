@@ -10,7 +10,7 @@ import { notFound } from "../../shared/domain/refusal.ts";
 import { refuseInCloud } from "./cloud-link/refuse-in-cloud.ts";
 import { type ProjectSettings, requireVolumesOfApp, sourceColumns } from "./create-project.ts";
 import { useConnection } from "./git-connections/use.ts";
-import { leavesHook, registerWithSource } from "./hooks/follow-source.ts";
+import { leavesHook, leftByHand, registerWithSource } from "./hooks/follow-source.ts";
 import { noHook } from "./hooks/link.ts";
 import { removeHostHook } from "./hooks/remove.ts";
 import type { PlatformParts } from "./parts.ts";
@@ -36,9 +36,14 @@ export async function updateProject(
 ) {
   const { before, now, leaves } = await parts.db.transaction((tx) => writeProject(tx, principal, id, change));
   // Outside of the transaction: a git host that hangs must not hold a row.
-  if (leaves) await removeHostHook(parts, principal, before);
+  const stays = leaves ? await removeHostHook(parts, principal, before) : null;
   const row = change.source === undefined ? now : await registerWithSource(parts, principal, now);
-  return showProject(parts.db, row, parts.baseDomain);
+  const warnings = [
+    ...(stays === null ? [] : [`The webhook is still at the git host. ${stays}`]),
+    ...(leaves && before.hostHook === null ? [leftByHand(before, row)] : []),
+  ];
+  const shown = await showProject(parts.db, row, parts.baseDomain);
+  return { ...shown, ...(warnings.length === 0 ? {} : { warnings }) };
 }
 
 /** `leaves`: its webhook is one of another repository now, and is forgotten with its secret. */

@@ -94,7 +94,7 @@ export const updateGitConnection = route(
     path: "/api/git-connections/{id}",
     summary: "Change a git connection; its kind stays",
     description:
-      "A change of baseUrl or hostKey needs `secret` again in the same request and git_connection:admin: a kept secret is never sent to a new place.",
+      "A change of baseUrl or hostKey needs `secret` again in the same request and git_connection:admin: a kept secret is never sent to a new place. With a new baseUrl, webhooks that the platform has registered move to the new address and get new secrets; `warnings` says which could not be moved, and what to do. With another secret alone they stay.",
     request: {
       params: idParameter,
       body: body(
@@ -106,7 +106,14 @@ export const updateGitConnection = route(
         }),
       ),
     },
-    responses: { 200: json("The connection", data(gitConnection)) },
+    responses: {
+      200: json(
+        "The connection",
+        data(
+          gitConnection.extend({ warnings: z.array(z.string()).optional() }).openapi("ChangedGitConnection"),
+        ),
+      ),
+    },
   },
 );
 

@@ -189,12 +189,17 @@ export const updateProject = route(
     path: "/api/projects/{id}",
     summary: "Change a project; takes effect with the next deployment",
     description:
-      "With a source of another repository, a webhook that the platform has registered is removed at the git host, and one registered at the new place.",
+      "With a source of another repository, a webhook that the platform has registered is removed at the git host, and one registered at the new place. One that a person has added counts no more: its secret is forgotten, and `link` makes another. `warnings` says so, and what is left to do at the git host.",
     request: {
       params: idParameter,
       body: body(z.strictObject({ name: name.optional(), source: projectSource.optional(), ...settings })),
     },
-    responses: { 200: json("The project", data(project)) },
+    responses: {
+      200: json(
+        "The project",
+        data(project.extend({ warnings: z.array(z.string()).optional() }).openapi("ChangedProject")),
+      ),
+    },
   },
 );
 

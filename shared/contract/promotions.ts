@@ -32,6 +32,14 @@ const promotion = z.strictObject({
 
 export type Promotion = z.infer<typeof promotion>;
 
+const takenIn = z.object({
+  projectId: id,
+  hookId: id.nullable().openapi({
+    description:
+      "What the project's webhook URL here carries as ?hook=; pushes are forwarded with it, so that its secret is tried first. null: it has no hook secret",
+  }),
+});
+
 export const promoteProject = route(
   { module: "platform", permission: "project:write" },
   {
@@ -42,8 +50,8 @@ export const promoteProject = route(
       "Made for instances that are linked to this one. All or nothing. Again with the same originProjectId: the same project (200), brought up to date unless it is live. It is placed on the newest bootstrapped server of the organization; 409 where there is none. Contents of volumes do not come along.",
     request: { body: body(promotion) },
     responses: {
-      200: json("It was here already", data(z.object({ projectId: id }))),
-      201: json("The new project", data(z.object({ projectId: id }))),
+      200: json("It was here already", data(takenIn)),
+      201: json("The new project", data(takenIn)),
     },
   },
 );

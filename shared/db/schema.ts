@@ -322,6 +322,8 @@ export const projects = pgTable(
     /** `cloud`: promoted to the linked cloud, where it is deployed from then on. */
     location: text().$type<ProjectLocation>().notNull().default("local"),
     cloudProjectId: text(),
+    /** The hook id that the cloud has given it: the hint with which its pushes are forwarded there. */
+    cloudHookId: text(),
     /** Of a project that came by promotion: its id on the instance that it came from. */
     originProjectId: text(),
     createdAt: createdAt(),

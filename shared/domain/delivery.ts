@@ -32,6 +32,7 @@ const reasons: Readonly<Record<string, string>> = {
   event_not_handled: "Only pushes deploy.",
   malformed_push: "It is no push that can be read: ref, before or after is missing or wrong.",
   not_a_branch: "The push is of a tag or another ref; only branches deploy.",
+  invalid_ref: "Its ref is no branch name that git allows; nothing is done with it.",
   branch_deleted: "The push deleted a branch.",
   no_matching_project: "No project matched; each one has its own reason.",
   auto_deploy_off: "The project does not deploy by itself; turn autoDeploy on, or deploy it by hand.",

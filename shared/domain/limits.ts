@@ -161,6 +161,9 @@ export const limits = {
   /** All requests that register a webhook at a git host, while somebody waits for the answer. */
   hookRegisterMs: 10_000,
   hookRemoveMs: 5_000,
+  /** Webhooks that follow a git connection to another address: no more are begun after this, and this many at once. */
+  hooksMoveMs: 20_000,
+  hooksMovedAtOnce: 4,
   /** One commit status, from the host's name to its answer. */
   statusSendMs: 10_000,
   /** Longer than one may take. */

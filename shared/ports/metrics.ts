@@ -3,6 +3,9 @@
  * beforehand: a route's pattern and never a path, a status and never a message. What already counts elsewhere (pools,
  * the database) is read when somebody asks. Rejected: pushing to a collector, one more address to configure and reach.
  */
+/** The version of the format stands in the type. */
+export const exposition = "text/plain; version=0.0.4; charset=utf-8";
+
 export type Labels = Readonly<Record<string, string>>;
 
 export interface MetricDefinition {

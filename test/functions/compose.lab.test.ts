@@ -35,6 +35,13 @@ describeWithLab("compose.yaml", () => {
     expect(await answered.json()).toEqual({ data: [], nextCursor: null });
   });
 
+  it("has the metrics of each part inside of its network, for those with a token", async () => {
+    const parts = "['edge', 'platform', 'deploy', 'notify']";
+    const asked = `Promise.all(${parts}.map((part) => fetch('http://' + part + ':9464/metrics')))`;
+    const said = `${asked}.then((all) => console.log(all.map(({ status }) => status).join()))`;
+    expect(await platform.compose("exec", "-T", "notify", "node", "-e", said)).toBe("401,401,401,401");
+  });
+
   it("gives each part its own secrets alone, readable by nobody else, and runs none as root", async () => {
     const look = "id -un; ls /secrets; tr ',' '\\n' < /secrets/secrets.json | grep -o 'SLIPWAY_[A-Z_]*'";
     const seen = await platform.compose("exec", "-T", "deploy", "sh", "-c", look);

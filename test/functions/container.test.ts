@@ -8,12 +8,14 @@ import * as organizations from "../../shared/contract/organizations.ts";
 import * as projects from "../../shared/contract/projects.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../database.ts";
 import { seedToken } from "../edge/edge-under-test.ts";
+import { findFreePort } from "../lab/free-port.ts";
 import { type Environment, type PartProcess, runPart, startPart } from "../part-process.ts";
 
 let database: TestDatabase;
 let folder: string;
 let common: Environment;
 let running: PartProcess[] = [];
+type Owner = Awaited<ReturnType<typeof seedOrganization>>;
 const secretsOf = (part: string) => join(folder, part, "secrets.json");
 
 beforeAll(async () => {
@@ -67,21 +69,32 @@ describe("a part does not start", () => {
     ["without its secrets", ["deploy"], {}, "SLIPWAY_SEAL_SERVER"],
     ["without the modules behind it", ["edge"], { SLIPWAY_PLATFORM_URL: "http://x:1" }, "SLIPWAY_DEPLOY_URL"],
     ["with half of a queue", ["deploy"], { SLIPWAY_QUEUE_DEPLOY: "https://sqs.test/1/d.fifo" }, "AWS_REGION"],
+    [
+      "with metrics on a port that is none",
+      ["notify"],
+      { SLIPWAY_METRICS_PORT: "x" },
+      'SLIPWAY_METRICS_PORT is "x"',
+    ],
     ["with a file of secrets that is none", ["platform"], { SLIPWAY_SECRETS_FILE: "/dev/null" }, "/dev/null"],
   ] as const)("%s", async (_when, argv, environment, says) => {
     const { code, output } = await runPart(argv, { ...common, ...environment });
     expect([code, output]).toEqual([1, expect.stringContaining(says)]);
   });
 
-  test("in cloud mode with a secret missing, which is named", async () => {
+  test("in cloud mode with a secret missing or metrics for everybody, which is named", async () => {
     const secrets = JSON.parse(await readFile(secretsOf("platform"), "utf8"));
     const given = Object.fromEntries(
       Object.entries(secrets).map(([name, value]) => [name, JSON.stringify(value)]),
     );
-    for (const missing of ["SLIPWAY_SEAL_GIT", "SLIPWAY_IDENTITY_PUBLIC_KEYS"]) {
-      const environment = { ...common, ...given, SLIPWAY_MODE: "cloud", [missing]: "" };
+    for (const [name, value] of [
+      ["SLIPWAY_SEAL_GIT", ""],
+      ["SLIPWAY_IDENTITY_PUBLIC_KEYS", ""],
+      // Its tokens belong to customers, and the instance does not.
+      ["SLIPWAY_METRICS_PORT", "9464"],
+    ] as const) {
+      const environment = { ...common, ...given, SLIPWAY_MODE: "cloud", [name]: value };
       const { code, output } = await runPart(["platform"], environment);
-      expect([code, output]).toEqual([1, expect.stringContaining(missing)]);
+      expect([code, output]).toEqual([1, expect.stringContaining(name)]);
     }
   });
 });
@@ -90,10 +103,25 @@ describe("parts in processes of their own", () => {
   let edge: PartProcess;
   let platform: PartProcess;
   let token: string;
+  let owner: Owner;
+  const metricsUrls = new Map<string, string>();
+  const metricsPortOf = async (part: string) => {
+    const port = String(await findFreePort());
+    metricsUrls.set(part, `http://127.0.0.1:${port}/metrics`);
+    return port;
+  };
+  const ask = (part: string, given?: string) => {
+    const headers: Record<string, string> = given === undefined ? {} : { authorization: `Bearer ${given}` };
+    return fetch(metricsUrls.get(part) ?? "", { headers });
+  };
 
   beforeAll(async () => {
-    const start = (part: "platform" | "deploy" | "notify") =>
-      startPart(part, { ...common, SLIPWAY_SECRETS_FILE: secretsOf(part) });
+    const start = async (part: "platform" | "deploy" | "notify") =>
+      startPart(part, {
+        ...common,
+        SLIPWAY_SECRETS_FILE: secretsOf(part),
+        SLIPWAY_METRICS_PORT: await metricsPortOf(part),
+      });
     const [first, second, deploy, notify] = await Promise.all([
       start("platform"),
       start("platform"),
@@ -104,12 +132,14 @@ describe("parts in processes of their own", () => {
     edge = await startPart("edge", {
       ...common,
       SLIPWAY_SECRETS_FILE: secretsOf("edge"),
+      SLIPWAY_METRICS_PORT: await metricsPortOf("edge"),
       SLIPWAY_PLATFORM_URL: first.url,
       SLIPWAY_DEPLOY_URL: deploy.url,
       SLIPWAY_NOTIFY_URL: notify.url,
     });
     running = [first, second, deploy, notify, edge];
-    ({ token } = await seedToken(database.db, await seedOrganization(database.db)));
+    owner = await seedOrganization(database.db);
+    ({ token } = await seedToken(database.db, owner));
   }, 60_000);
 
   test("answer through the edge as one", async () => {
@@ -131,6 +161,37 @@ describe("parts in processes of their own", () => {
   test("say on the console how a new instance is set up, and nothing of it in the cloud", async () => {
     expect(platform.output()).toMatch(/set-up code of this instance is \w{4}-\w{4}-\w{4}/);
     expect(edge.output()).not.toContain("set-up code");
+  });
+
+  test("tell their own metrics, each on a port of its own, and the work in the database once", async () => {
+    await fetch(`${edge.url}/api/projects`, { headers: { authorization: `Bearer ${token}` } });
+    const told = new Map<string, string>();
+    for (const part of metricsUrls.keys()) {
+      const answer = await ask(part, token);
+      expect([part, answer.status]).toEqual([part, 200]);
+      expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+      told.set(part, await answer.text());
+    }
+    for (const text of told.values()) expect(text).toMatch(/^slipway_process_resident_memory_bytes [1-9]/m);
+    const having = (name: string) =>
+      [...told].filter(([, text]) => new RegExp(`^${name}[ {]`, "m").test(text)).map(([part]) => part);
+    expect(having("slipway_http_requests_total")).toEqual(["edge"]);
+    expect(having("slipway_operations_ownerless")).toEqual(["platform"]);
+    expect(having("slipway_ssh_connections").sort()).toEqual(["deploy", "notify", "platform"]);
+  });
+
+  test("tell their metrics to nobody without organization:read, and nothing else on that port", async () => {
+    const weak = await seedToken(database.db, owner, { permissions: ["project:read"] });
+    for (const [part, url] of metricsUrls) {
+      const statuses = [(await ask(part)).status, (await ask(part, "slp_nonsense")).status];
+      expect([part, ...statuses, (await ask(part, weak.token)).status]).toEqual([part, 401, 401, 403]);
+      const headers = { authorization: `Bearer ${token}` };
+      const elsewhere = await fetch(url.replace("/metrics", "/api/projects"), { headers });
+      expect([elsewhere.status, (await fetch(url, { method: "POST", headers })).status]).toEqual([404, 404]);
+    }
+    for (const { url } of running) {
+      expect((await fetch(`${url}/metrics`)).status).toBeGreaterThanOrEqual(400);
+    }
   });
 
   test("of which one is away are 502, and the rest goes on", async () => {

@@ -37,7 +37,7 @@ const zod = ["zod", "@hono/zod-openapi"];
 export const layers: readonly Layer[] = [
   layer(
     "root",
-    /^(edge\/(worker|node)|functions\/(container|local|offline|one-process|(edge|module|platform|deploy|notify|set-up)-part))\.ts$/,
+    /^(edge\/(worker|node)|functions\/(container|local|offline|one-process|(edge|module|platform|deploy|notify|metrics|set-up)-part))\.ts$/,
     "any",
     "any",
     true,

@@ -1,14 +1,17 @@
 /**
  * Pushes that belong to a promoted project go on to the cloud with their raw bytes and headers: the project has the same
- * hook secret there, so the cloud verifies the signature itself and no credential of ours goes along. The row of the
- * inbox is the authority; NOTIFY and a look every 30 s are hints. The cloud drops what comes twice by the delivery's id.
+ * hook secret there, so the cloud verifies the signature itself and no credential of ours goes along; the hint says which
+ * secret it is. The row of the inbox is the authority; NOTIFY and a look every 30 s are nudges. The cloud drops what comes
+ * twice by the delivery's id.
  */
+import type { Sealer } from "../../../shared/crypto/seal.ts";
 import type { Database, Listener } from "../../../shared/db/database.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { channels } from "../../../shared/operations/channels.ts";
 import type { Clock } from "../../../shared/ports/clock.ts";
 import type { Log } from "../../../shared/ports/log.ts";
 import { type Outgoing, OutgoingFailure } from "../../../shared/ports/outgoing.ts";
+import { hintFor } from "./forward-hint.ts";
 import { type Forwarded, failForward, linkedUrl, settleForward, takeForwards } from "./forward-store.ts";
 
 export interface ForwardParts {
@@ -16,6 +19,8 @@ export interface ForwardParts {
   clock: Clock;
   log: Log;
   outgoing: Outgoing;
+  /** Holds the ring `webhook`. */
+  sealer: Pick<Sealer, "open">;
 }
 
 export interface PushForwarder {
@@ -67,13 +72,16 @@ export function createPushForwarder(parts: ForwardParts): PushForwarder {
   };
 }
 
-async function forwardOne({ db, log, outgoing }: ForwardParts, delivery: Forwarded): Promise<void> {
+async function forwardOne(parts: ForwardParts, delivery: Forwarded): Promise<void> {
+  const { db, log, outgoing } = parts;
   const { id, organizationId, provider, headers, body } = delivery;
   const url = await linkedUrl(db, organizationId);
   if (url === null) return failForward(db, delivery, { reason: "cloud_not_linked", isFinal: false });
+  const hookId = await hintFor(parts, delivery);
+  const query = hookId === null ? "" : `?hook=${hookId}`;
   try {
     const { status } = await outgoing.send({
-      ...{ method: "POST", url: `${url}/api/webhooks/${provider}`, headers, body },
+      ...{ method: "POST", url: `${url}/api/webhooks/${provider}${query}`, headers, body },
       deadlineMs: limits.deliveryForwardMs,
     });
     const failure = judge(status);

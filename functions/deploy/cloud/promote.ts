@@ -38,11 +38,16 @@ export async function promote(
   });
   const said = await readJson(answer);
   if (answer.status >= 400) throw refusedBy(said);
-  const { projectId } = (said["data"] ?? {}) as { projectId?: unknown };
-  if (typeof projectId !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(projectId)) {
+  const { projectId, hookId } = (said["data"] ?? {}) as { projectId?: unknown; hookId?: unknown };
+  if (!isId(projectId)) {
     throw new Refusal("upstream", "cloud_unreachable", "The cloud did not say which project it has made.");
   }
-  return mark(db, principal, project, projectId);
+  return mark(db, principal, project, { projectId, hookId: isId(hookId) ? hookId : null });
+}
+
+/** It becomes a part of addresses that are asked later. */
+function isId(value: unknown): value is string {
+  return typeof value === "string" && /^[A-Za-z0-9_-]{1,64}$/.test(value);
 }
 
 /** `before`: a project that was promoted already is marked anew, unless somebody else has done so meanwhile. */
@@ -50,12 +55,12 @@ async function mark(
   db: Database,
   principal: Principal,
   { id, cloudProjectId: before }: ProjectRow,
-  cloudProjectId: string,
+  { projectId: cloudProjectId, hookId: cloudHookId }: { projectId: string; hookId: string | null },
 ): Promise<string> {
   return db.transaction(async (tx) => {
     const [row] = await tx
       .update(projects)
-      .set({ location: "cloud", cloudProjectId })
+      .set({ location: "cloud", cloudProjectId, cloudHookId })
       .where(
         and(
           eq(projects.id, id),

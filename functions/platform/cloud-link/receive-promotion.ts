@@ -32,33 +32,33 @@ export async function receivePromotion(
   given: PlatformParts,
   principal: Principal,
   wanted: Promotion,
-): Promise<{ projectId: string; created: boolean }> {
+): Promise<{ projectId: string; hookId: string | null; created: boolean }> {
   refuseNarrowed(principal, "take in a project");
   const { organizationId } = principal;
-  const { projectId, created, written } = await given.db.transaction(async (tx) => {
+  const { written, ...answer } = await given.db.transaction(async (tx) => {
     const parts = { ...given, db: tx };
     const key = `slipway promotion ${organizationId} ${wanted.originProjectId}`;
     await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended(${key}, 0))`);
     const present = await promotedBefore(tx, organizationId, wanted.originProjectId);
     // What is live is looked after here by now: nothing is written over.
     if (present !== undefined && present.active !== null) {
-      return { projectId: present.id, created: false, written: null };
+      return { projectId: present.id, hookId: present.hookId, created: false, written: null };
     }
     const project = { ...wanted.project, source: await withConnection(tx, organizationId, wanted) };
     const written =
       present === undefined
         ? await create(parts, tx, principal, project)
         : await update(tx, principal, present.id, project);
-    await fill(parts, tx, principal, written.now.id, wanted);
+    const hookId = await fill(parts, tx, principal, written.now.id, wanted);
     await writeAudit(tx, principal, {
       action: "project.taken_in",
       resource: { kind: "project", id: written.now.id },
       fields: ["originProjectId"],
     });
-    return { projectId: written.now.id, created: present === undefined, written };
+    return { projectId: written.now.id, hookId, created: present === undefined, written };
   });
   if (written !== null) await followSource(given, principal, written);
-  return { projectId, created };
+  return answer;
 }
 
 interface Written {
@@ -75,7 +75,10 @@ async function followSource(parts: PlatformParts, principal: Principal, { now, l
 
 async function promotedBefore(tx: Transaction, organizationId: string, originProjectId: string) {
   const [row] = await tx
-    .select({ id: projects.id, active: projects.activeDeploymentId, deletingAt: projects.deletingAt })
+    .select({
+      ...{ id: projects.id, active: projects.activeDeploymentId, deletingAt: projects.deletingAt },
+      hookId: projects.hookId,
+    })
     .from(projects)
     .where(
       and(
@@ -145,14 +148,14 @@ async function withConnection(
   );
 }
 
-/** Everything beside the project's own row, as the other side has it now. */
+/** Everything beside the project's own row, as the other side has it now. Answers its hook id here. */
 async function fill(
   parts: PlatformParts,
   tx: Transaction,
   principal: Principal,
   projectId: string,
   wanted: Promotion,
-): Promise<void> {
+): Promise<string | null> {
   const before = (await readEnv(tx, principal, projectId)).map(({ key }) => key);
   const unset = before.filter((key) => !Object.hasOwn(wanted.env, key));
   await changeEnv(parts, principal, projectId, { set: wanted.env, unset });
@@ -167,7 +170,7 @@ async function fill(
   if (staleIds.length > 0) await tx.delete(domains).where(inArray(domains.id, staleIds));
   const missing = wanted.domains.filter((each) => !attached.some((one) => one.hostname === each.hostname));
   for (const domain of missing) await attachDomain(parts, principal, projectId, domain);
-  await setOrigin(parts, tx, { id: projectId, organizationId: principal.organizationId }, wanted);
+  return setOrigin(parts, tx, { id: projectId, organizationId: principal.organizationId }, wanted);
 }
 
 async function setOrigin(
@@ -175,7 +178,7 @@ async function setOrigin(
   tx: Transaction,
   project: { id: string; organizationId: string },
   { originProjectId, webhookSecret }: Promotion,
-): Promise<void> {
+): Promise<string | null> {
   const sealedWebhookSecret =
     webhookSecret === undefined
       ? null
@@ -184,10 +187,12 @@ async function setOrigin(
     sealedWebhookSecret === null
       ? {}
       : { sealedWebhookSecret, hookId: sql`coalesce(hook_id, ${newId("hook")})` };
-  await tx
+  const [row] = await tx
     .update(projects)
     .set({ originProjectId, ...hook })
-    .where(eq(projects.id, project.id));
+    .where(eq(projects.id, project.id))
+    .returning({ hookId: projects.hookId });
+  return row?.hookId ?? null;
 }
 
 /** Each after those that it depends on; what waits for nothing that there is comes last and is refused by its own check. */

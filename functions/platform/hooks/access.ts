@@ -15,12 +15,16 @@ interface Sourced {
   source: ProjectSource;
 }
 
+type Connection = NonNullable<Awaited<ReturnType<typeof connectionOfSource>>>;
+
+/** `given`: the connection as it was, where it has changed since. */
 export async function apiAccess(
   db: Queryable,
   sealer: Pick<Sealer, "open">,
   project: Sourced,
+  given?: Connection,
 ): Promise<{ repository: ApiRepository } | { reason: string }> {
-  const connection = await connectionOfSource(db, project);
+  const connection = given ?? (await connectionOfSource(db, project));
   if (connection === undefined) {
     return { reason: "The project's source names no git connection, so nobody can register the webhook." };
   }
@@ -42,6 +46,18 @@ export async function apiAccess(
 export async function repositoryUrlOf(db: Queryable, project: Sourced): Promise<string | null> {
   const connection = await connectionOfSource(db, project);
   return connection === undefined || connection.kind !== "token" ? null : urlBelow(connection, project);
+}
+
+/**
+ * `host/owner/repo` in lower case, however it is fetched; null: no repository. A webhook that a person has added belongs
+ * to it. `given`: the connection as it was.
+ */
+export async function placeOf(db: Queryable, project: Sourced, given?: Connection): Promise<string | null> {
+  const { source } = project;
+  if (source.kind !== "git") return null;
+  const connection = given ?? (await connectionOfSource(db, project));
+  const url = connection?.baseUrl ?? source.cloneUrl ?? "https://github.com";
+  return `${URL.parse(url)?.hostname ?? ""}/${source.owner}/${source.repo}`.toLowerCase();
 }
 
 function urlBelow({ baseUrl }: { baseUrl: string }, { source }: Sourced): string | null {

@@ -13,6 +13,7 @@ import {
   GitHostApiFailure,
 } from "../../../shared/ports/git-host-api.ts";
 import type { Log } from "../../../shared/ports/log.ts";
+import type { GitConnectionRow } from "../git-connections/show.ts";
 import type { ProjectRow } from "../project-row.ts";
 import { apiAccess } from "./access.ts";
 
@@ -26,15 +27,16 @@ export interface RemoveHookParts {
 
 export type Hooked = Pick<ProjectRow, "id" | "organizationId" | "source" | "hostHook">;
 
-/** `project`: as it was when it still had the hook. Answers null, or why the hook is still there. Never throws. */
+/** `project`: as it was when it still had the hook; `connection` likewise, where it has changed since. Answers null, or why the hook is still there. Never throws. */
 export async function removeHostHook(
   parts: RemoveHookParts,
   actor: AuditedActor,
   project: Hooked,
+  connection?: GitConnectionRow,
 ): Promise<string | null> {
   if (project.hostHook === null) return null;
   try {
-    const reason = await reasonToLeave(parts, project, project.hostHook);
+    const reason = await reasonToLeave(parts, project, project.hostHook, connection);
     if (reason === null) return null;
     parts.log.info({ projectId: project.id, reason }, "a webhook stays behind at its git host");
     const resource = { kind: "project", id: project.id };
@@ -50,8 +52,9 @@ async function reasonToLeave(
   parts: RemoveHookParts,
   project: Hooked,
   { id, repositoryUrl }: NonNullable<Hooked["hostHook"]>,
+  connection: GitConnectionRow | undefined,
 ): Promise<string | null> {
-  const access = await apiAccess(parts.db, parts.sealer, project);
+  const access = await apiAccess(parts.db, parts.sealer, project, connection);
   if ("reason" in access) return access.reason;
   // The same number at another host is somebody else's hook.
   if (access.repository.url !== repositoryUrl) return "The git connection leads to another address by now.";

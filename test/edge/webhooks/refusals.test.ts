@@ -8,6 +8,7 @@ import { edgeUnderTest, onNode, testOnNode } from "../edge-under-test.ts";
 import { deliver, deploymentsOf, openScene, push, request, rowsOf, seedProject, sha } from "./scene.ts";
 
 const scene = openScene();
+const running = new AbortController().signal;
 
 describe("refusals, in the order of spec.md", () => {
   test.each(["payments", "deliveries", "nobody", "GIT_HOST", "constructor", "a b"])(
@@ -104,10 +105,10 @@ describe("refusals, in the order of spec.md", () => {
       ]);
 
       edge.options.store.inbox.settle = settle;
-      await sweepDeliveries(edge.options);
+      await sweepDeliveries(edge.options, running);
       expect(await deploymentsOf(scene, projectId)).toEqual([]);
       await scene.db.update(webhookDeliveries).set({ leaseUntil: new Date(0) });
-      await sweepDeliveries(edge.options);
+      await sweepDeliveries(edge.options, running);
       expect(await deploymentsOf(scene, projectId)).toHaveLength(1);
       expect(await rowsOf(scene)).toMatchObject([{ status: "done", attempts: 2 }]);
       expect(edge.nudged).toHaveLength(1);
@@ -154,10 +155,7 @@ describe("refusals, in the order of spec.md", () => {
     expect(await deploymentsOf(scene, projectId)).toHaveLength(1);
   });
 
-  testOnNode("one sweep takes up all that a killed platform left over, however much it is", async () => {
-    const edge = edgeUnderTest(scene.db);
-    const projectId = await seedProject(scene);
-    const { inbox } = edge.options.store;
+  const claimTwenty = async ({ inbox }: ReturnType<typeof edgeUnderTest>["options"]["store"]) => {
     for (let index = 0; index < 20; index++) {
       const after = index.toString(16).padStart(40, "0").replace(/^0/, "c");
       const body = new TextEncoder().encode(JSON.stringify(push(scene, { after })));
@@ -167,13 +165,45 @@ describe("refusals, in the order of spec.md", () => {
         [scene.organizationId],
       );
     }
-    await sweepDeliveries(edge.options);
+  };
+
+  testOnNode("one sweep takes up all that a killed platform left over, however much it is", async () => {
+    const edge = edgeUnderTest(scene.db);
+    const projectId = await seedProject(scene);
+    const { inbox } = edge.options.store;
+    await claimTwenty(edge.options.store);
+    await sweepDeliveries(edge.options, running);
     expect(await deploymentsOf(scene, projectId)).toEqual([]);
     await inbox.endClaimsOfTheDead();
-    await sweepDeliveries(edge.options);
+    await sweepDeliveries(edge.options, running);
     expect((await rowsOf(scene)).map(({ status }) => status)).toEqual(Array(20).fill("done"));
     expect(await deploymentsOf(scene, projectId)).toHaveLength(20);
   });
+
+  testOnNode(
+    "a sweep that is stopped finishes what it has taken, and leaves the rest as it was",
+    async () => {
+      const stopping = new AbortController();
+      const edge = edgeUnderTest(scene.db, { nudge: async () => stopping.abort() });
+      const projectId = await seedProject(scene);
+      const { inbox } = edge.options.store;
+      await claimTwenty(edge.options.store);
+      await inbox.endClaimsOfTheDead();
+      await sweepDeliveries(edge.options, stopping.signal);
+      const made = await deploymentsOf(scene, projectId);
+      const rows = await rowsOf(scene);
+      expect(made.length).toBeLessThan(20);
+      expect(rows.filter(({ status }) => status === "done")).toHaveLength(made.length);
+      // As before: nobody waits for the end of a lease that this sweep took.
+      expect(rows.filter(({ status, attempts }) => status === "claimed" && attempts === 1)).toHaveLength(
+        20 - made.length,
+      );
+      await sweepDeliveries(edge.options, stopping.signal);
+      expect(await deploymentsOf(scene, projectId)).toHaveLength(made.length);
+      await sweepDeliveries(edge.options, running);
+      expect(await deploymentsOf(scene, projectId)).toHaveLength(20);
+    },
+  );
 
   test("a delivery that kills its handler each time is given up, and says so", async () => {
     const edge = edgeUnderTest(scene.db);

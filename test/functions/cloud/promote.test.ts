@@ -2,6 +2,7 @@
 import { and, eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { auditEntries, deployments, projects } from "../../../shared/db/schema.ts";
+import { limits } from "../../../shared/domain/limits.ts";
 import { sendSignedPush } from "../../demo/signed-push.ts";
 import { seedToken } from "../../edge/edge-under-test.ts";
 import {
@@ -166,5 +167,26 @@ describe("a push for a promoted project", () => {
     const pushes = async () => (await deploymentsThere(scene)).filter(({ trigger }) => trigger === "push");
     await expect.poll(pushes, { timeout: 20_000 }).toMatchObject([{ commitSha: "b".repeat(40) }]);
     expect(await two.home.db.$count(deployments, eq(deployments.projectId, projectId))).toBe(0);
+  });
+
+  it("arrives however many others in the cloud hook the same repository with other secrets", async () => {
+    const { two, acme, projectId, repo } = scene;
+    const other = await two.account(two.cloud);
+    const serverId = await addReadyServer(other, two.cloud.db);
+    const source = { kind: "git", owner: "acme", repo, branch: "main" };
+    for (let count = 0; count < limits.webhookSecretsTried; count++) {
+      const name = `Older ${count}`;
+      const made = ok(await other.call("POST", "/api/projects", { name, serverId, source }), 201);
+      ok(await other.call("POST", `/api/projects/${made.body.data.id}/link`), 200);
+    }
+    const hook = ok(await acme.call("POST", `/api/projects/${projectId}/link`), 200).body.data;
+    await promoted(scene);
+    await sendSignedPush({
+      webhookUrl: `${two.home.url}${new URL(hook.webhookUrl).pathname}`,
+      ...{ secret: hook.webhookSecret, owner: "acme", repo, branch: "main" },
+      ...{ before: "a".repeat(40), after: "c".repeat(40), message: "Fix the roof" },
+    });
+    const pushes = async () => (await deploymentsThere(scene)).filter(({ trigger }) => trigger === "push");
+    await expect.poll(pushes, { timeout: 20_000 }).toMatchObject([{ commitSha: "c".repeat(40) }]);
   });
 });

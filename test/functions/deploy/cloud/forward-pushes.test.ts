@@ -12,7 +12,7 @@ import { wallClock } from "../../../../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../../../../shared/adapters/edge-store-postgres.ts";
 import { cloudLinks, projects, webhookDeliveries } from "../../../../shared/db/schema.ts";
 import { limits } from "../../../../shared/domain/limits.ts";
-import { edgeUnderTest } from "../../../edge/edge-under-test.ts";
+import { edgeUnderTest, testSealer } from "../../../edge/edge-under-test.ts";
 import {
   deliver,
   deploymentsOf,
@@ -42,7 +42,7 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => cloud.listen(0, "127.0.0.1", resolve));
   url = `http://127.0.0.1:${(cloud.address() as AddressInfo).port}`;
   forwarder = createPushForwarder({
-    ...{ db: scene.db, clock: wallClock, log: silentLog, outgoing: testOutgoing() },
+    ...{ db: scene.db, clock: wallClock, log: silentLog, outgoing: testOutgoing(), sealer: testSealer },
   });
 });
 afterEach(async () => {
@@ -55,14 +55,14 @@ const link = () =>
     ...{ organizationId: scene.organizationId, url, sealedToken: "-", last4: "-" },
     ...{ cloudOrganizationId: "org_x", cloudOrganizationName: "Acme" },
   });
-const seedPromoted = async (seed: Parameters<typeof seedProject>[1] = {}) => {
+const seedPromoted = async (seed: Parameters<typeof seedProject>[1] = {}, cloudHookId?: string) => {
   const id = await seedProject(scene, seed);
-  const location = { location: "cloud", cloudProjectId: "prj_there" } as const;
+  const location = { location: "cloud", cloudProjectId: "prj_there", cloudHookId } as const;
   await scene.db.update(projects).set(location).where(eq(projects.id, id));
   return id;
 };
-const deliverOne = async (delivery: string) => {
-  const answer = await deliver(edgeUnderTest(scene.db), push(scene), { delivery });
+const deliverOne = async (delivery: string, sent: Parameters<typeof deliver>[2] = {}) => {
+  const answer = await deliver(edgeUnderTest(scene.db), push(scene), { ...sent, delivery });
   return [answer.status, await answer.json()];
 };
 const row = async () => (await rowsOf(scene))[0];
@@ -88,6 +88,36 @@ describe("a push that only a promoted project takes", () => {
     expect(sent?.headers["x-hub-signature-256"]).toMatch(/^sha256=/);
     expect(sent?.headers.authorization).toBeUndefined();
     expect(await deploymentsOf(scene, projectId)).toEqual([]);
+  });
+
+  test("carries the hint of the project in the cloud whose secret signed it", async () => {
+    await link();
+    await seedPromoted({ secret: "another" }, "hok_another");
+    await seedPromoted({}, "hok_there");
+    await deliverOne("f-5");
+    forward();
+    await expect.poll(async () => (await row())?.status).toBe("done");
+    expect(came.map(({ path }) => path)).toEqual(["/api/webhooks/git_host?hook=hok_there"]);
+  });
+
+  test("goes without a hint where none of the promoted projects has the secret that signed it", async () => {
+    await link();
+    await seedProject(scene, { secret: "of a local one", branch: "next" });
+    await seedPromoted({}, "hok_there");
+    await deliverOne("f-6", { secret: "of a local one" });
+    forward();
+    await expect.poll(async () => (await row())?.status).toBe("done");
+    expect(came.map(({ path }) => path)).toEqual(["/api/webhooks/git_host"]);
+  });
+
+  test("goes without a hint where the secret here does not open", async () => {
+    await link();
+    const id = await seedPromoted({}, "hok_there");
+    await deliverOne("f-7");
+    await scene.db.update(projects).set({ sealedWebhookSecret: "broken" }).where(eq(projects.id, id));
+    forward();
+    await expect.poll(async () => (await row())?.status).toBe("done");
+    expect(came.map(({ path }) => path)).toEqual(["/api/webhooks/git_host"]);
   });
 
   test("is forwarded once, however often it comes", async () => {
@@ -136,10 +166,10 @@ describe("a push that does not arrive", () => {
     await scene.db.update(webhookDeliveries).set({ leaseUntil: new Date(0) });
     // The edge's own sweeper leaves it alone: it could not forward it.
     const sweep = { store: createPostgresEdgeStore(scene.db), log: silentLog, nudge: async () => undefined };
-    await sweepDeliveries(sweep);
+    await sweepDeliveries(sweep, new AbortController().signal);
     expect(await row()).toMatchObject({ status: "failed", reason });
     forwarder = createPushForwarder({
-      ...{ db: scene.db, clock: wallClock, log: silentLog, outgoing: testOutgoing() },
+      ...{ db: scene.db, clock: wallClock, log: silentLog, outgoing: testOutgoing(), sealer: testSealer },
     });
     forward();
     await expect.poll(async () => (await row())?.status).toBe("done");

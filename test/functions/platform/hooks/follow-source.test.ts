@@ -72,6 +72,79 @@ describe("a repository that is linked to a project", () => {
   });
 });
 
+describe("a webhook that a person has added", () => {
+  const cloneUrl = (host: string, repo: string) => `https://${host}/acme/${repo}.git`;
+  async function added() {
+    const { kept: _, ...repository } = scene.repository();
+    const source = { ...repository, cloneUrl: cloneUrl("git.test", repository.repo) };
+    const { id } = await scene.project(source);
+    const hook = (await scene.call("POST", `/api/projects/${id}/link`)).data;
+    return { id: id as string, source, hook };
+  }
+
+  it("counts no more when the project is given another repository; the answer says so, and link makes another", async () => {
+    for (const other of [
+      { repo: "another", cloneUrl: cloneUrl("git.test", "another") },
+      { cloneUrl: "https://elsewhere.test/acme/same.git" },
+    ]) {
+      const { id, source, hook } = await added();
+      const data = await change(id, { ...source, ...other });
+      expect(data).toMatchObject({ linked: false, warnings: [expect.stringContaining(source.repo)] });
+      expect(data.warnings[0]).toContain(`/api/projects/${id}/link`);
+      const again = (await scene.call("POST", `/api/projects/${id}/link`)).data;
+      expect(again.webhookSecret).toMatch(/^\w{64}$/);
+      expect([again.webhookUrl, again.webhookSecret]).not.toContain(hook.webhookUrl);
+      expect(again.webhookSecret).not.toBe(hook.webhookSecret);
+    }
+  });
+
+  it("gives way to a registered one with another secret where the new repository's connection can", async () => {
+    const { id, source, hook } = await added();
+    const { kept, ...repository } = scene.repository();
+    const connectionId = await scene.connect();
+    const data = await change(id, { ...repository, connectionId });
+    expect(data).toMatchObject({ hookRegistered: true, warnings: [expect.stringContaining(source.repo)] });
+    expect(data.warnings[0]).not.toContain("/link");
+    expect(kept.hooks).toHaveLength(1);
+    expect(kept.hooks[0]?.config["secret"]).not.toBe(hook.webhookSecret);
+    expect(kept.hooks[0]?.config["url"]).not.toBe(hook.webhookUrl);
+  });
+
+  it("goes with the source, without a way to link, when the project becomes one of uploads", async () => {
+    const { id } = await added();
+    const { data } = await scene.call("PATCH", `/api/projects/${id}`, { source: { kind: "upload" } });
+    expect(data).toMatchObject({ linked: false, warnings: [expect.not.stringContaining("/link")] });
+  });
+
+  it("counts on for the same repository: another branch, another spelling, another way to fetch it", async () => {
+    const { id, source, hook } = await added();
+    const owner = source.owner.toUpperCase();
+    for (const same of [
+      { branch: "next" },
+      { owner },
+      { cloneUrl: `http://git.test:8080/acme/${source.repo}` },
+    ]) {
+      const data = await change(id, { ...source, ...same });
+      expect(data.linked).toBe(true);
+      expect(data).not.toHaveProperty("warnings");
+    }
+    const { data } = await scene.call("POST", `/api/projects/${id}/link`);
+    expect(data.webhookUrl).toBe(hook.webhookUrl);
+  });
+
+  it("counts no more when its connection leads to another host", async () => {
+    const { kept: _, ...repository } = scene.repository();
+    const deploysOnly = { secret: scene.host.token() };
+    const connectionId = await scene.connect(deploysOnly);
+    const { id } = await scene.project({ ...repository, connectionId });
+    expect((await scene.call("POST", `/api/projects/${id}/link`)).data.registered).toBe(false);
+    const patched = { baseUrl: "https://elsewhere.test", secret: "another-token-1234" };
+    const { data } = await scene.call("PATCH", `/api/git-connections/${connectionId}`, patched);
+    expect(data.warnings).toEqual([expect.stringContaining(`/api/projects/${id}/link`)]);
+    expect((await scene.call("GET", `/api/projects/${id}`)).data.linked).toBe(false);
+  });
+});
+
 describe("a project that is deleted", () => {
   const remove = (id: string, query = "") => scene.call("DELETE", `/api/projects/${id}${query}`);
 

@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { generateSshKey } from "../../../../shared/adapters/ssh-key.ts";
+import { gitConnections } from "../../../../shared/db/schema.ts";
 import { hostKey } from "../platform.ts";
 import { openHookScene } from "./scene.ts";
 
@@ -199,8 +201,11 @@ describe("unlinking", () => {
   it("asks no other host for a hook of the same number", async () => {
     const { id, source } = await unregistered();
     await link(id);
-    const change = { baseUrl: `${scene.host.url}/elsewhere`, secret: scene.token };
-    await scene.call("PATCH", `/api/git-connections/${source.connectionId}`, change);
+    // As of a connection that was changed before hooks followed it.
+    await scene.platform.db
+      .update(gitConnections)
+      .set({ baseUrl: `${scene.host.url}/elsewhere` })
+      .where(eq(gitConnections.id, source.connectionId));
     const before = scene.host.asked.length;
     const answer = await scene.call("DELETE", `/api/projects/${id}/link`);
     expect(answer.reason).toContain("another address");

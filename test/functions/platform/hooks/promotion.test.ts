@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
-import { servers } from "../../../../shared/db/schema.ts";
+import { projects, servers } from "../../../../shared/db/schema.ts";
 import { addServer } from "../platform.ts";
 import { openHookScene } from "./scene.ts";
 
@@ -31,6 +31,19 @@ describe("a project that is promoted here", () => {
     expect(kept.hooks).toMatchObject([{ config: { secret: webhookSecret } }]);
     await scene.call("POST", "/api/promotions", promotion);
     expect(kept.hooks).toMatchObject([{ config: { secret: webhookSecret } }]);
+  });
+
+  it("answers the hint of its hook here, also when it is live and left as it is", async () => {
+    const { kept, promotion } = await promotable();
+    const { projectId, hookId } = (await scene.call("POST", "/api/promotions", promotion)).data;
+    expect(kept.hooks).toMatchObject([{ config: { url: expect.stringContaining(`?hook=${hookId}`) } }]);
+    const live = { activeDeploymentId: "dep_live" };
+    await scene.platform.db.update(projects).set(live).where(eq(projects.id, projectId));
+    expect((await scene.call("POST", "/api/promotions", promotion)).data).toEqual({ projectId, hookId });
+    const { webhookSecret: _, ...bare } = (await promotable()).promotion;
+    const { source } = { source: { kind: "git", owner: "Acme", repo: "bare" } };
+    const given = { ...bare, connectionBaseUrl: undefined, project: { name: "Bare", source } };
+    expect((await scene.call("POST", "/api/promotions", given)).data.hookId).toBeNull();
   });
 
   it("moves its hook along when it comes again from another repository", async () => {
