@@ -8,6 +8,7 @@ import { sql } from "drizzle-orm";
 import { readMigrationFiles } from "drizzle-orm/migrator";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { migrate } from "drizzle-orm/node-postgres/migrator";
+import { edgeRole, grantsOfEdge } from "../db/edge-role.ts";
 import { StartFailure } from "../domain/start-failure.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../db/migrations", import.meta.url));
@@ -33,6 +34,7 @@ export async function migrateDatabase(url: string): Promise<void> {
     await requireServer(db);
     await db.execute(sql`SELECT pg_advisory_lock(${lockKey})`);
     await migrate(db, { migrationsFolder });
+    await grantToEdge(db);
   } finally {
     await db.$client.end();
   }
@@ -56,6 +58,15 @@ export async function findMigrations(url: string): Promise<{ pending: number; ne
   } finally {
     await db.$client.end();
   }
+}
+
+/** Where the edge has a role of its own: a column that a migration brought is no use to it without. */
+async function grantToEdge(db: ReturnType<typeof drizzle>): Promise<void> {
+  const { rows } = await db.execute(sql`SELECT FROM pg_roles WHERE rolname = ${edgeRole}`);
+  if (rows.length === 0) return;
+  await db.transaction(async (tx) => {
+    for (const each of grantsOfEdge()) await tx.execute(sql.raw(each));
+  });
 }
 
 async function requireServer(db: ReturnType<typeof drizzle>): Promise<void> {

@@ -4,9 +4,12 @@
  */
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { sql } from "drizzle-orm";
 import { initOffline } from "../../functions/offline.ts";
 import { openDataFolder } from "../../shared/adapters/data-folder.ts";
 import { startEmbeddedPostgres } from "../../shared/adapters/embedded-postgres.ts";
+import { openDatabase } from "../../shared/adapters/postgres.ts";
+import { edgeRole } from "../../shared/db/edge-role.ts";
 import { findFreePort } from "../lab/free-port.ts";
 import { startNeonProxy } from "../neon-proxy.ts";
 import { type PartProcess, runPart, startPart } from "../part-process.ts";
@@ -59,7 +62,8 @@ async function start(
     await postgres.stop();
     folder.release();
   });
-  const neon = await startNeonProxy(() => postgres.url);
+  await makeEdgeRole(postgres.url);
+  const neon = await startNeonProxy(() => postgres.url, { role: edgeRole });
   undo.push(neon.close);
   const sqs = await startSqsServer();
   undo.push(sqs.close);
@@ -112,6 +116,12 @@ async function start(
     { organization: "Acme", email: "owner@example.com", password: "correct horse battery staple" },
   );
   return { url, neonEndpoint: neon.endpoint, token, deploys, output, close };
+}
+
+/** As its operator does once; the migrations of the set-up step give it its rights. */
+async function makeEdgeRole(url: string): Promise<void> {
+  const { db, close } = openDatabase({ url, log: silentLog, max: 1 });
+  await db.execute(sql.raw(`create role ${edgeRole}`)).finally(close);
 }
 
 /** What each part is given as variables, as the cloud does it. */
