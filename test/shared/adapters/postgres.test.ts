@@ -10,6 +10,7 @@ import { isPooled, type OpenedDatabase, openDatabase } from "../../../shared/ada
 import { openListener } from "../../../shared/adapters/postgres-listen.ts";
 import { migrateDatabase } from "../../../shared/adapters/postgres-migrate.ts";
 import { organizations } from "../../../shared/db/schema.ts";
+import { rowsOf } from "../../../shared/operations/statements.ts";
 
 const log = openLog({ level: "silent" });
 let folder: DataFolder;
@@ -33,6 +34,20 @@ test("migrations that start at the same time all succeed, and again change nothi
   await Promise.all([1, 2, 3, 4].map(() => migrateDatabase(server.url)));
   await migrateDatabase(server.url);
   expect(await opened.db.select().from(organizations)).toEqual([]);
+});
+
+test("an older version does not start on the tables of a newer one, and changes nothing there", async () => {
+  await migrateDatabase(server.url);
+  const { db } = opened;
+  await db.execute(
+    sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('newer', 99999999999999)`,
+  );
+  const count = () => rowsOf(db, sql`select count(*)::int as n from drizzle.__drizzle_migrations`);
+  const before = await count();
+  await expect(migrateDatabase(server.url)).rejects.toMatchObject({ code: "database_newer" });
+  expect(await count()).toEqual(before);
+  await db.execute(sql`delete from drizzle.__drizzle_migrations where hash = 'newer'`);
+  await migrateDatabase(server.url);
 });
 
 test("a statement that takes too long is ended by the database", async () => {
