@@ -16,6 +16,7 @@ import { type PartProcess, runPart, startPart } from "../part-process.ts";
 import { silentLog } from "../silent-log.ts";
 import { sqsCredentials, sqsRegion, startSqsServer } from "../sqs-server.ts";
 import { startWranglerDev } from "../wrangler-dev.ts";
+import { startBalancer } from "./balancer.ts";
 import { makeDataFolder } from "./platform-process.ts";
 
 export interface CloudShape {
@@ -94,6 +95,8 @@ async function start(
   ]);
   undo.push(() => Promise.all(parts.map((each) => each.stop())));
   const [platform, notify, ...deploys] = parts;
+  const balancer = await startBalancer(deploys.map((each) => each.url));
+  undo.push(balancer.close);
   say(`platform at ${platform.url}, deploy at ${deploys.map((each) => each.url).join(" and ")}`);
   const worker = await startWranglerDev({
     port,
@@ -104,7 +107,7 @@ async function start(
       DATABASE_URL: "postgres://edge:secret@neon.local/slipway",
       SLIPWAY_NEON_ENDPOINT: neon.endpoint,
       SLIPWAY_PLATFORM_URL: platform.url,
-      SLIPWAY_DEPLOY_URL: deploys[0]?.url ?? "",
+      SLIPWAY_DEPLOY_URL: balancer.url,
       SLIPWAY_NOTIFY_URL: notify.url,
     },
   });
