@@ -11,6 +11,7 @@ import { openDataFolder } from "../shared/adapters/data-folder.ts";
 import { startEmbeddedPostgres } from "../shared/adapters/embedded-postgres.ts";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { migrateDatabase } from "../shared/adapters/postgres-migrate.ts";
+import { edgeRole } from "../shared/db/edge-role.ts";
 import { endWithUs } from "./end-with-us.ts";
 import { silentLog } from "./silent-log.ts";
 
@@ -43,6 +44,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
 async function makeTemplate(url: string): Promise<void> {
   const { db, close } = openDatabase({ url, log: silentLog, max: 1 });
   await db.execute(sql.raw(`create database ${templateName}`));
+  await db.execute(sql.raw(`create role ${edgeRole} login`));
   await migrateDatabase(withDatabase(url, templateName), { log: silentLog });
   await db.execute(sql.raw(`alter database ${templateName} with is_template true allow_connections false`));
   await close();

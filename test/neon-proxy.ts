@@ -29,15 +29,23 @@ const errorFields = [
   "constraint",
 ] as const;
 
-/** `urlOf` answers the address of a database by its name. */
-export async function startNeonProxy(urlOf: (database: string) => string): Promise<NeonProxy> {
+/** `urlOf` answers the address of a database by its name. `role`: what all statements may do is what this one may. */
+export async function startNeonProxy(
+  urlOf: (database: string) => string,
+  { role }: { role?: string } = {},
+): Promise<NeonProxy> {
   const pools = new Map<string, pg.Pool>();
   const poolOf = (request: IncomingMessage): pg.Pool => {
     const asked = new URL(String(request.headers["neon-connection-string"]));
     const name = decodeURIComponent(asked.pathname.slice(1));
     const known = pools.get(name);
     if (known !== undefined) return known;
-    const pool = new pg.Pool({ connectionString: urlOf(name), max: 20, idleTimeoutMillis: 2_000 });
+    const pool = new pg.Pool({
+      connectionString: urlOf(name),
+      max: 20,
+      idleTimeoutMillis: 2_000,
+      ...(role === undefined ? {} : { options: `-c role=${role}` }),
+    });
     // A database of a test is dropped under its idle connections.
     pool.on("error", () => undefined);
     // And one that dies under a statement tells the statement.

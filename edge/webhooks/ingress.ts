@@ -33,7 +33,7 @@ export function receiveDelivery(given: EdgeOptions): (c: Context<EdgeEnv>) => Pr
     if (verified === null) {
       options.counters?.count(401, c.get("sourceIp"));
       noteRejection(c, options, repository);
-      throw new Refusal("unauthenticated", "invalid_signature", "No secret known here made this signature.");
+      throw new Refusal("unauthenticated", "invalid_signature", whyUnknown(payload));
     }
     if (payload === undefined)
       throw new Refusal("validation", "malformed_json", "The body is not valid JSON.");
@@ -43,6 +43,13 @@ export function receiveDelivery(given: EdgeOptions): (c: Context<EdgeEnv>) => Pr
     const delivery = { provider, deliveryId, ...said, headers: kept, body, verdict: verified.trust.by };
     return answer(deliveryId, await orUnavailable(receive(options, delivery, payload, verified.projects)));
   };
+}
+
+/** Git hosts send a form unless they are told otherwise, and a form names no repository whose secrets could be tried. */
+function whyUnknown(payload: unknown): string {
+  const unknown = "No secret known here made this signature.";
+  if (payload !== undefined) return unknown;
+  return `${unknown} The body is not JSON: set the webhook's content type to application/json.`;
 }
 
 /** A secret that went out of step is told to whom it concerns; the refusal does not wait for that. */

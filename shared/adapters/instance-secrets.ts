@@ -32,7 +32,8 @@ export async function readInstanceSecrets(dataFolder: string): Promise<InstanceS
   return known === undefined ? undefined : completed(known);
 }
 
-type KnownSecrets = { classes: Partial<Record<SecretClass, KeyRing>>; identity: IdentityKey };
+/** Nothing is sealed with the identity: who takes it out gets a new one. */
+type KnownSecrets = { classes: Partial<Record<SecretClass, KeyRing>>; identity?: IdentityKey };
 
 async function readSecrets(file: string): Promise<KnownSecrets | undefined> {
   let text: string;
@@ -56,8 +57,8 @@ function isKnown(value: Partial<KnownSecrets>): value is KnownSecrets {
   const rings = Object.values(value.classes ?? {});
   const keys = rings.flat();
   return (
-    value.identity?.crv === "Ed25519" &&
-    typeof value.identity.d === "string" &&
+    (value.identity === undefined ||
+      (value.identity?.crv === "Ed25519" && typeof value.identity.d === "string")) &&
     rings.length > 0 &&
     rings.every((ring) => ring.length > 0) &&
     keys.every(({ kid, key }) => typeof kid === "string" && Buffer.from(key, "base64").length === 32)

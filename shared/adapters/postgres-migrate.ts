@@ -1,6 +1,7 @@
 /**
  * Brings the database to the newest schema. Drizzle's migrator takes no lock (four at once: three fail), so that all of
- * it runs on one connection under an advisory lock. Statements have no time limit here, waiting for locks has one.
+ * it runs on one connection under an advisory lock. A database that a newer version has migrated is left alone: what an
+ * older one would write there, nobody has tried. Statements have no time limit here, waiting for locks has one.
  * A database that starts or recovers beside us is waited for: a power cut ends both, and ours is up first.
  */
 
@@ -10,6 +11,7 @@ import { sql } from "drizzle-orm";
 import { readMigrationFiles } from "drizzle-orm/migrator";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { migrate } from "drizzle-orm/node-postgres/migrator";
+import { edgeRole, grantsOfEdge } from "../db/edge-role.ts";
 import { StartFailure } from "../domain/start-failure.ts";
 import type { Log } from "../ports/log.ts";
 import { directUrl } from "./postgres.ts";
@@ -74,7 +76,14 @@ async function migrateOnce(url: string): Promise<void> {
   try {
     await requireServer(db);
     await db.execute(sql`SELECT pg_advisory_lock(${lockKey})`);
+    if ((await compare(db)).newer) {
+      throw new StartFailure(
+        "database_newer",
+        "The database was made by a newer version of Slipway. Start that version, or restore the backup from before the upgrade (docs/operating.md).",
+      );
+    }
     await migrate(db, { migrationsFolder });
+    await grantToEdge(db);
   } finally {
     await db.$client.end();
   }
@@ -85,19 +94,32 @@ export async function findMigrations(url: string): Promise<{ pending: number; ne
   const db = drizzle({ connection: { connectionString: url, max: 1, connectionTimeoutMillis: 10_000 } });
   db.$client.on("error", () => undefined);
   try {
-    const known = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
-    const table = await db.execute<{ found: boolean }>(
-      sql`SELECT to_regclass('drizzle.__drizzle_migrations') IS NOT NULL AS found`,
-    );
-    if (table.rows[0]?.found !== true) return { pending: known.length, newer: false };
-    const { rows } = await db.execute<{ last: number }>(
-      sql`SELECT coalesce(max(created_at), 0)::float8 AS last FROM drizzle.__drizzle_migrations`,
-    );
-    const last = Number(rows[0]?.last);
-    return { pending: known.filter((each) => each > last).length, newer: last > Math.max(...known) };
+    return await compare(db);
   } finally {
     await db.$client.end();
   }
+}
+
+async function compare(db: ReturnType<typeof drizzle>): Promise<{ pending: number; newer: boolean }> {
+  const known = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
+  const table = await db.execute<{ found: boolean }>(
+    sql`SELECT to_regclass('drizzle.__drizzle_migrations') IS NOT NULL AS found`,
+  );
+  if (table.rows[0]?.found !== true) return { pending: known.length, newer: false };
+  const { rows } = await db.execute<{ last: number }>(
+    sql`SELECT coalesce(max(created_at), 0)::float8 AS last FROM drizzle.__drizzle_migrations`,
+  );
+  const last = Number(rows[0]?.last);
+  return { pending: known.filter((each) => each > last).length, newer: last > Math.max(...known) };
+}
+
+/** Where the edge has a role of its own: a column that a migration brought is no use to it without. */
+async function grantToEdge(db: ReturnType<typeof drizzle>): Promise<void> {
+  const { rows } = await db.execute(sql`SELECT FROM pg_roles WHERE rolname = ${edgeRole}`);
+  if (rows.length === 0) return;
+  await db.transaction(async (tx) => {
+    for (const each of grantsOfEdge()) await tx.execute(sql.raw(each));
+  });
 }
 
 async function requireServer(db: ReturnType<typeof drizzle>): Promise<void> {

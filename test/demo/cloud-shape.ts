@@ -4,15 +4,19 @@
  */
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { sql } from "drizzle-orm";
 import { initOffline } from "../../functions/offline.ts";
 import { openDataFolder } from "../../shared/adapters/data-folder.ts";
 import { startEmbeddedPostgres } from "../../shared/adapters/embedded-postgres.ts";
+import { openDatabase } from "../../shared/adapters/postgres.ts";
+import { edgeRole } from "../../shared/db/edge-role.ts";
 import { findFreePort } from "../lab/free-port.ts";
 import { startNeonProxy } from "../neon-proxy.ts";
 import { type PartProcess, runPart, startPart } from "../part-process.ts";
 import { silentLog } from "../silent-log.ts";
 import { sqsCredentials, sqsRegion, startSqsServer } from "../sqs-server.ts";
 import { startWranglerDev } from "../wrangler-dev.ts";
+import { startBalancer } from "./balancer.ts";
 import { makeDataFolder } from "./platform-process.ts";
 
 export interface CloudShape {
@@ -59,7 +63,8 @@ async function start(
     await postgres.stop();
     folder.release();
   });
-  const neon = await startNeonProxy(() => postgres.url);
+  await makeEdgeRole(postgres.url);
+  const neon = await startNeonProxy(() => postgres.url, { role: edgeRole });
   undo.push(neon.close);
   const sqs = await startSqsServer();
   undo.push(sqs.close);
@@ -90,6 +95,8 @@ async function start(
   ]);
   undo.push(() => Promise.all(parts.map((each) => each.stop())));
   const [platform, notify, ...deploys] = parts;
+  const balancer = await startBalancer(deploys.map((each) => each.url));
+  undo.push(balancer.close);
   say(`platform at ${platform.url}, deploy at ${deploys.map((each) => each.url).join(" and ")}`);
   const worker = await startWranglerDev({
     port,
@@ -100,7 +107,7 @@ async function start(
       DATABASE_URL: "postgres://edge:secret@neon.local/slipway",
       SLIPWAY_NEON_ENDPOINT: neon.endpoint,
       SLIPWAY_PLATFORM_URL: platform.url,
-      SLIPWAY_DEPLOY_URL: deploys[0]?.url ?? "",
+      SLIPWAY_DEPLOY_URL: balancer.url,
       SLIPWAY_NOTIFY_URL: notify.url,
     },
   });
@@ -112,6 +119,12 @@ async function start(
     { organization: "Acme", email: "owner@example.com", password: "correct horse battery staple" },
   );
   return { url, neonEndpoint: neon.endpoint, token, deploys, output, close };
+}
+
+/** As its operator does once; the migrations of the set-up step give it its rights. */
+async function makeEdgeRole(url: string): Promise<void> {
+  const { db, close } = openDatabase({ url, log: silentLog, max: 1 });
+  await db.execute(sql.raw(`create role ${edgeRole}`)).finally(close);
 }
 
 /** What each part is given as variables, as the cloud does it. */

@@ -8,6 +8,7 @@ import { docker } from "../lab/docker.ts";
 
 describeWithLab("compose.yaml", () => {
   let platform: ComposedPlatform;
+  let token: string;
   const answer = inject("lab");
 
   beforeAll(async () => {
@@ -25,7 +26,7 @@ describeWithLab("compose.yaml", () => {
     const made = await platform.compose(
       ...["exec", "-T", "platform", "sh", "-c", `${init} --password-stdin --json`],
     );
-    const { token } = JSON.parse(made) as { token: string };
+    ({ token } = JSON.parse(made) as { token: string });
     const client = createClient({ baseUrl: platform.url, token });
     const another = await client.call(organizations.createToken, { json: { name: "second" } });
     expect(another.data.token).toMatch(/^slp_/);
@@ -58,9 +59,20 @@ describeWithLab("compose.yaml", () => {
     ]);
   });
 
-  it("starts again with what it had", async () => {
-    await platform.compose("restart", "--timeout", "20");
+  it("is saved and restored by the commands of the manual, and starts again with what it had", async () => {
+    const client = createClient({ baseUrl: platform.url, token });
+    const names = async () =>
+      (await client.call(organizations.listTokens, { query: {} })).data.map(({ name }) => name).sort();
+    const before = await names();
+    const inPostgres = (command: string) => platform.compose("exec", "-T", "postgres", "sh", "-c", command);
+    await inPostgres("pg_dump -U slipway -Fc slipway > /tmp/slipway.dump");
+    await client.call(organizations.createToken, { json: { name: "after the backup" } });
+    await platform.compose("stop", "--timeout", "20", "edge", "platform", "deploy", "notify");
+    await inPostgres("pg_restore -U slipway -d slipway --clean --if-exists < /tmp/slipway.dump");
+    await platform.compose("up", "--detach", "--no-build");
+    // The edge is ready before the modules behind it are.
     await expect.poll(ready, { timeout: 60_000, interval: 500 }).toBe(200);
+    await expect.poll(() => names().catch(() => []), { timeout: 30_000 }).toEqual(before);
   });
 
   it("the image of the cloud has no mail and no migration in it, nor any secret or tool of tests", async () => {

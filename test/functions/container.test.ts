@@ -1,5 +1,5 @@
 /** Parts in processes of their own: what each needs to start, whom it believes, and that replicas share the work. */
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -8,6 +8,7 @@ import * as organizations from "../../shared/contract/organizations.ts";
 import * as projects from "../../shared/contract/projects.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../database.ts";
 import { seedToken } from "../edge/edge-under-test.ts";
+import { makeSealKey } from "../keys.ts";
 import { findFreePort } from "../lab/free-port.ts";
 import { type Environment, type PartProcess, runPart, startPart } from "../part-process.ts";
 
@@ -59,6 +60,21 @@ describe("the set-up step", () => {
     const before = await readFile(secretsOf("edge"), "utf8");
     expect((await runPart(["set-up", folder], common)).code).toBe(0);
     expect(await readFile(secretsOf("edge"), "utf8")).toBe(before);
+  });
+
+  test("hands out what a person changes in its folder: a key in front of a ring, an identity that was taken out", async () => {
+    const own = join(folder, "instance", "secrets.json");
+    const { classes, identity } = JSON.parse(await readFile(own, "utf8"));
+    const added = { kid: "2026-11", key: makeSealKey() };
+    const changed = { classes: { ...classes, webhook: [added, ...classes.webhook] } };
+    await writeFile(own, JSON.stringify(changed), { mode: 0o600 });
+    expect(await runPart(["set-up", folder], common)).toEqual({ code: 0, output: "" });
+    const edge = JSON.parse(await readFile(secretsOf("edge"), "utf8"));
+    const platform = JSON.parse(await readFile(secretsOf("platform"), "utf8"));
+    expect(edge.SLIPWAY_SEAL_WEBHOOK).toEqual([added, ...classes.webhook]);
+    expect(platform.SLIPWAY_SEAL_WEBHOOK).toEqual(edge.SLIPWAY_SEAL_WEBHOOK);
+    expect(edge.SLIPWAY_IDENTITY_KEY.kid).not.toBe(identity.kid);
+    expect(platform.SLIPWAY_IDENTITY_PUBLIC_KEYS).toMatchObject([{ kid: edge.SLIPWAY_IDENTITY_KEY.kid }]);
   });
 });
 

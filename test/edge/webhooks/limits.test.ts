@@ -39,6 +39,25 @@ describe("limits of the ingress", () => {
     );
   });
 
+  testOnNode(
+    "no header but a trusted proxy's says where a delivery comes from, the worker's own included",
+    async () => {
+      const edge = edgeUnderTest(scene.db, { trustedProxies: ["10.0.0.0/8"] });
+      const forged = (index: number, forwarded: string) => {
+        const source = `203.0.113.${index}`;
+        const others = { "cf-connecting-ip": source, "x-real-ip": source, "true-client-ip": source };
+        const headers = { ...others, forwarded: `for=${source}`, "x-forwarded-for": forwarded };
+        return edge.send("/api/webhooks/x", { method: "POST", from: "10.0.0.1", headers });
+      };
+      const ways = ["192.0.2.5", "6.6.6.6, 192.0.2.5", "\u00ff, ,;=, 192.0.2.5:80", "::ffff:192.0.2.5"];
+      const statuses: number[] = [];
+      for (let index = 0; index < 121; index++)
+        statuses.push((await forged(index, ways[index % ways.length] ?? "")).status);
+      expect(statuses).toEqual([...Array(120).fill(404), 429]);
+      expect((await forged(0, "192.0.2.6")).status).toBe(404);
+    },
+  );
+
   testOnNode("sources behind a trusted proxy count apart", async () => {
     const edge = edgeUnderTest(scene.db, { trustedProxies: ["10.0.0.0/8"] });
     const via = (source: string) =>

@@ -1,4 +1,10 @@
 /** The worker itself: before it is set up, under a flood, and whose address counts. */
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { limits } from "../../../shared/domain/limits.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../../database.ts";
@@ -32,6 +38,20 @@ describe.skipIf(onNode)("the worker", () => {
     expect(statuses.filter((status) => status === 404)).toHaveLength(2 * limits.webhookPerMinute);
     expect(statuses.filter((status) => status === 429)).toHaveLength(limits.webhookPerMinute);
   }, 40_000);
+
+  test("is built for deployment with its shield, small enough, and with nothing of Node's in it", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "slipway-worker-"));
+    const argv = ["wrangler", "deploy", "-c", "edge/wrangler.jsonc", "--dry-run", "--outdir", folder];
+    const cwd = new URL("../../..", import.meta.url).pathname;
+    const env = { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "true", NO_COLOR: "1" };
+    const { stdout } = await promisify(execFile)("npx", argv, { cwd, env, timeout: 60_000 });
+    expect(stdout).toMatch(/env\.SHIELD \(240 requests\/60s\)/);
+    const script = await readFile(join(folder, "worker.js"));
+    expect(script.toString()).not.toMatch(/(from|import|require)\s*\(?\s*["']node:/);
+    // The smallest plan takes 3 MB.
+    expect(gzipSync(script).length).toBeLessThan(1_000_000);
+    await rm(folder, { recursive: true });
+  });
 
   test("does not believe an address that the caller writes", async () => {
     const edge = edgeUnderTest(database.db);

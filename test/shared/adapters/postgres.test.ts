@@ -59,6 +59,20 @@ test("what waiting cannot mend is told at once", async () => {
   await expect(migrateDatabase(url.href, { log })).rejects.toMatchObject({ cause: { code: "3D000" } });
 });
 
+test("an older version does not start on the tables of a newer one, and changes nothing there", async () => {
+  await migrateDatabase(server.url, { log });
+  const { db } = opened;
+  await db.execute(
+    sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('newer', 99999999999999)`,
+  );
+  const count = () => rowsOf(db, sql`select count(*)::int as n from drizzle.__drizzle_migrations`);
+  const before = await count();
+  await expect(migrateDatabase(server.url, { log })).rejects.toMatchObject({ code: "database_newer" });
+  expect(await count()).toEqual(before);
+  await db.execute(sql`delete from drizzle.__drizzle_migrations where hash = 'newer'`);
+  await migrateDatabase(server.url, { log });
+});
+
 test("a statement that takes too long is ended by the database", async () => {
   await expect(opened.db.execute(sql`SELECT pg_sleep(5)`)).rejects.toMatchObject({
     cause: { code: "57014" },
