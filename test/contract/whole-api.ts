@@ -1,4 +1,5 @@
 /** The edge with the real modules behind it, in one process, and an organization that has one of everything. */
+
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
@@ -38,6 +39,7 @@ import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
 import { redeliverer } from "../edge/webhooks/redeliverer.ts";
 import { makeSealKey } from "../keys.ts";
 import { loopbackOutgoing, testOutgoing, testStreams } from "../outgoing.ts";
+import { testPool } from "../pool-rules.ts";
 import { recordingLog } from "../silent-log.ts";
 import { seedGitConnection, seedNotifications, seedRegistry } from "./seed-sealed.ts";
 
@@ -67,6 +69,7 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
     clock: wallClock,
     baseDomain: "localhost",
     acmeDirectory: undefined,
+    pool: testPool,
   };
   const module = { ...parts, feed, verifyIdentity: refuseUnsigned, stopping: stopping.signal };
   const uploads = createFileBlobStore(join(tmpdir(), `slipway-uploads-${newId("operation")}`));

@@ -1,5 +1,6 @@
 /** A deploy platform with a lab server that is ready: proxy of the product, one organization, repositories of its own. */
 import { randomBytes } from "node:crypto";
+import type { PoolRules } from "../../../functions/deploy/pool-rules.ts";
 import { installScript } from "../../../functions/platform/bootstrap/install-script.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import type { projects } from "../../../shared/db/schema.ts";
@@ -53,11 +54,16 @@ export type DeploymentBody = any;
 
 export async function openLabWorld(
   { server, git }: { server: LabServer; git: LabGitServer },
-  options: { shell?: Shell; keys?: ReturnType<typeof rings>; runner?: false } = {},
+  options: { shell?: Shell; keys?: ReturnType<typeof rings>; runner?: false; pool?: PoolRules } = {},
 ): Promise<LabWorld> {
   const log = recordingLog();
   const keys = options.keys ?? rings();
-  const platform = await openDeployPlatform({ shell: options.shell ?? createSsh2Shell(), log, keys });
+  const platform = await openDeployPlatform({
+    shell: options.shell ?? createSsh2Shell(),
+    log,
+    keys,
+    ...(options.pool === undefined ? {} : { pool: options.pool }),
+  });
   const organization = await platform.organization();
   const serverId = await platform.addServer(organization, server);
   await makeReady(server, serverId);

@@ -1,4 +1,5 @@
 /** A controller as a process of its own, for tests that kill it. Reads what it needs as one line of JSON on standard input. */
+
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCleanUpKind } from "../../../functions/deploy/clean-up-kind.ts";
@@ -11,6 +12,7 @@ import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import { createFrameworkCatalogue } from "../../../shared/adapters/vercel-frameworks.ts";
 import { createSealer, type KeyRings } from "../../../shared/crypto/seal.ts";
 import { createRunner } from "../../../shared/operations/runner.ts";
+import { testPool } from "../../pool-rules.ts";
 import { silentLog } from "../../silent-log.ts";
 
 export interface WorkerInput {
@@ -31,6 +33,7 @@ const parts = {
   log: silentLog,
   frameworks: createFrameworkCatalogue(),
   uploads: createFileBlobStore(join(tmpdir(), "slipway-test-uploads")),
+  pool: testPool,
   baseDomain: "localhost",
 };
 createRunner({

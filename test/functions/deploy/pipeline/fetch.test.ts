@@ -42,14 +42,14 @@ const demand: RequestListener = (_, response) =>
   response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end();
 
 /** As the unit starts it: the credential on a standard input that is a deleted file. */
-async function fetchFrom(url: string, access: GitAccess | null) {
+async function fetchFrom(url: string, access: GitAccess | null, pin = "") {
   const directory = mkdtempSync(join(folder, "deployment-"));
   const file = join(folder, "input");
   writeFileSync(file, credentialInput(access) ?? "", { mode: 0o600 });
   const input = openSync(file, "r");
   rmSync(file);
   const repository = join(folder, "repository.git");
-  const args = fetchArguments({ repository, directory, url, branch: null, commitSha: null, access });
+  const args = fetchArguments({ repository, directory, url, branch: null, commitSha: null, access, pin });
   const child = spawn("sh", ["-c", fetchScript, "fetch", ...args], { stdio: [input, "pipe", "pipe"] });
   closeSync(input);
   let output = "";
@@ -108,9 +108,9 @@ describe("a fetch with a token", () => {
   });
 
   it("has the token in no argument", () => {
-    const request = { repository: "r", directory: "d", url: "u", branch: null, commitSha: null };
+    const request = { repository: "r", directory: "d", url: "u", branch: null, commitSha: null, pin: "" };
     const args = fetchArguments({ ...request, access: access("https://git.test:8443/sub") });
-    expect(args.slice(5)).toEqual(["token", "https://git.test:8443"]);
+    expect(args.slice(5)).toEqual(["token", "https://git.test:8443", ""]);
   });
 });
 
