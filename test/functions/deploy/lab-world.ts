@@ -54,7 +54,13 @@ export type DeploymentBody = any;
 
 export async function openLabWorld(
   { server, git }: { server: LabServer; git: LabGitServer },
-  options: { shell?: Shell; keys?: ReturnType<typeof rings>; runner?: false; pool?: PoolRules } = {},
+  options: {
+    shell?: Shell;
+    keys?: ReturnType<typeof rings>;
+    runner?: false;
+    /** The server is an operator's, and the organization another one. */
+    pool?: PoolRules;
+  } = {},
 ): Promise<LabWorld> {
   const log = recordingLog();
   const keys = options.keys ?? rings();
@@ -64,8 +70,9 @@ export async function openLabWorld(
     keys,
     ...(options.pool === undefined ? {} : { pool: options.pool }),
   });
-  const organization = await platform.organization();
-  const serverId = await platform.addServer(organization, server);
+  const operator = await platform.organization();
+  const organization = options.pool === undefined ? operator : await platform.organization();
+  const serverId = await platform.addServer(operator, server);
   await makeReady(server, serverId);
   const runner = options.runner === false ? null : platform.startRunner();
   const owner = `deploy-${randomBytes(4).toString("hex")}`;

@@ -107,6 +107,41 @@ describe("a fetch with a token", () => {
     }
   });
 
+  it("is held to the address that was checked, whatever the name leads to by now", async () => {
+    const host = await serve(demand);
+    const { port } = new URL(host.url);
+    // No resolver knows this name.
+    const url = `http://checked.invalid:${port}/acme/shop.git`;
+    const held = await fetchFrom(
+      url,
+      access(`http://checked.invalid:${port}`),
+      `checked.invalid:${port}:127.0.0.1`,
+    );
+    expect(explainFetch(held.code, held.output.split("\n")).code).toBe("git_not_allowed");
+    expect(host.asked.map(({ authorization }) => authorization)).toContain(basic);
+
+    const elsewhere = await serve(demand);
+    const name = `http://localhost:${new URL(elsewhere.url).port}`;
+    const pin = `${new URL(name).host}:127.0.0.9`;
+    const kept = await fetchFrom(`${name}/acme/shop.git`, null, pin);
+    expect(explainFetch(kept.code, kept.output.split("\n")).code).toBe("git_unreachable");
+    expect(elsewhere.asked).toEqual([]);
+  });
+
+  it("that is held to an address follows no redirect, without a credential either", async () => {
+    const inside = await serve(demand);
+    const host = await serve((request, response) =>
+      response.writeHead(302, { location: `${inside.url}${request.url}` }).end(),
+    );
+    const { code, output } = await fetchFrom(
+      `${host.url}/acme/shop.git`,
+      null,
+      `${new URL(host.url).host}:127.0.0.1`,
+    );
+    expect(explainFetch(code, output.split("\n")).code).toBe("git_redirected");
+    expect(inside.asked).toEqual([]);
+  });
+
   it("has the token in no argument", () => {
     const request = { repository: "r", directory: "d", url: "u", branch: null, commitSha: null, pin: "" };
     const args = fetchArguments({ ...request, access: access("https://git.test:8443/sub") });

@@ -61,6 +61,19 @@ describe("the build plan", () => {
     ]);
   });
 
+  it("among strangers takes layers of its own project alone from the cache", () => {
+    const site: Detected = {
+      ...node(),
+      kind: "site",
+      outputDirectory: "dist",
+      singlePage: false,
+    } as Detected;
+    const lines = text(site, { cacheOf: "prj_1", mounts: false });
+    const starts = lines.flatMap((line, at) => (line.startsWith("FROM ") ? [lines[at + 1]] : []));
+    expect(starts).toEqual(["LABEL slipway.cache=prj_1", "LABEL slipway.cache=prj_1"]);
+    expect(lines.join()).not.toContain("--mount");
+  });
+
   it("of an old builder has no mounts, and copies everything first where the install step may need it", () => {
     expect(text(node({ manifests: null }), { mounts: false })).toEqual([
       "FROM node:24-bookworm-slim",
