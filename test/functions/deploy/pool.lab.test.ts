@@ -1,4 +1,5 @@
 /** A project of one organization on the server of another, as the operator's pool carries it (decisions/0014). */
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createTargetGuard } from "../../../shared/adapters/target-guard.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
@@ -57,6 +58,9 @@ describeWithLab("a project on the pool", (lab) => {
     JSON.parse(await lab.server.read(["docker", kind, "inspect", name]))[0];
   const networkOf = (project: LabProject) => `slipway-${project.id.toLowerCase()}`;
 
+  const from = (host: string, at: string) =>
+    lab.server.read(["docker", "exec", containerOf(first), "node", "-e", knock, host, at]);
+
   /** By the engine, as it was told to be. */
   async function expectConfined(deployment: DeploymentBody): Promise<void> {
     const { HostConfig: host, NetworkSettings: network } = await inspect(
@@ -113,8 +117,6 @@ describeWithLab("a project on the pool", (lab) => {
     const { IPAM } = await inspect("network", networkOf(app));
     const gateway = IPAM.Config[0].Gateway;
     const ours = await lab.server.read(["hostname", "-I"]);
-    const from = (host: string, at: string) =>
-      lab.server.read(["docker", "exec", containerOf(first), "node", "-e", knock, host, at]);
     // What the question is worth: the same app does reach itself.
     expect(await from("127.0.0.1", "3000")).toBe("open");
     expect(await from(address, port ?? "")).toBe("shut");
@@ -127,6 +129,22 @@ describeWithLab("a project on the pool", (lab) => {
         .filter((each) => !each.includes(":")),
     ]) {
       expect([host, await from(host, hostPort)]).toEqual([host, "shut"]);
+    }
+  });
+
+  it("does not reach the server's SSH either behind the rules that operating.md gives, and is served on", async () => {
+    const guide = readFileSync(new URL("../../../docs/operating.md", import.meta.url), "utf8");
+    const rules = guide.split("\n").filter((line) => line.startsWith("iptables "));
+    expect(rules).toHaveLength(3);
+    const gateway = (await inspect("network", networkOf(app))).IPAM.Config[0].Gateway;
+    const ssh = () => from(gateway, "22");
+    expect(await ssh()).toBe("open");
+    await lab.server.read(["sh", "-ec", rules.join("\n")]);
+    try {
+      expect(await ssh()).toBe("shut");
+      expect((await app.get()).status).toBe(200);
+    } finally {
+      await lab.server.read(["sh", "-ec", rules.join("\n").replaceAll(" -I ", " -D ")]);
     }
   });
 
