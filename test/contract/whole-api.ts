@@ -50,14 +50,8 @@ export async function openWholeApi({ baseUrl = "http://edge.test", limiter = cre
   const { db, listener } = database;
   const log = recordingLog();
   const ring = [{ kid: "t", key: makeSealKey() }];
-  const sealer = createSealer({
-    server: ring,
-    env: ring,
-    webhook: ring,
-    git: ring,
-    registry: ring,
-    cloud: ring,
-  });
+  const classes = { server: ring, env: ring, webhook: ring, git: ring, registry: ring, cloud: ring };
+  const sealer = createSealer(classes);
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const stopping = new AbortController();
   const shell = unreachable();

@@ -116,11 +116,7 @@ export async function openDeployPlatform(
   const uploadFolder = join(tmpdir(), `slipway-uploads-${randomBytes(6).toString("hex")}`);
   const uploads = createFileBlobStore(uploadFolder);
   const parts = {
-    db,
-    shell,
-    sealer,
-    clock: wallClock,
-    log,
+    ...{ db, shell, sealer, log, clock: wallClock },
     frameworks: createFrameworkCatalogue(),
     uploads,
     pool: options.pool ?? testPool,

@@ -4,7 +4,7 @@ import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readHead } from "../../../functions/deploy/reconcile/look.ts";
 import { reconcile } from "../../../functions/deploy/reconcile/sweep.ts";
-import { branchHeads, deployments, operations, projects } from "../../../shared/db/schema.ts";
+import { branchHeads, deployments, operations, projects, servers } from "../../../shared/db/schema.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { type Shell, ShellFailure } from "../../../shared/ports/shell.ts";
 import { edgeUnderTest } from "../../edge/edge-under-test.ts";
@@ -123,6 +123,8 @@ describe("the reconcile job", () => {
     const edge = edgeUnderTest(scene.db);
     const id = await seedProject(scene);
     const ready = await watched();
+    const { organizationId } = scene;
+    await platform.db.update(servers).set({ organizationId }).where(eq(servers.id, ready.serverId));
     await platform.db.update(projects).set({ serverId: ready.serverId }).where(eq(projects.id, id));
     const url = `https://github.com/${scene.repository}.git`;
     heads.set(url, sha("a")).set(ready.cloneUrl, sha("a"));
