@@ -51,6 +51,16 @@ function stageDomain(): string {
   return $app.stage === "production" ? domain : `${$app.stage}.${domain}`;
 }
 
+/** The operator's pool, as the environment of whoever deploys says it. */
+function poolSettings(): Record<string, string> {
+  const names = ["SERVERS", "CPUS", "MEMORY_MB", "PIDS"].map((each) => `SLIPWAY_POOL_${each}`);
+  const given = names.flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined || value === "" ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(given);
+}
+
 type Secrets = ReturnType<typeof makeSecrets>;
 
 function makeSecrets() {
@@ -165,6 +175,7 @@ function makeService(module: ModuleName, { domain, secrets, queue, cluster, alb 
       SLIPWAY_BASE_URL: `https://${domain}`,
       SLIPWAY_BASE_DOMAIN: `apps.${domain}`,
       ...(module === "deploy" ? ofQueue : {}),
+      ...(module === "notify" ? {} : poolSettings()),
     },
     ssm: secretParameters(module, secrets),
     permissions: [

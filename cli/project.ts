@@ -48,6 +48,7 @@ const defineCreate: Define = (command, context) => {
     .description("Create a project. Nothing is deployed yet.")
     .argument("<name>", "how to call it")
     .option("--server <server>", "id or name; may be left out while there is one server only")
+    .option("--pool", "on the pool of whoever runs the cloud, not on a server of your own")
     .option("--repo <owner/repo>", "the repository")
     .option("--upload", "no repository: folders are uploaded with `slipway deploy --upload`")
     .option("--slug <slug>", "part of its address; made from the name when left out")
@@ -60,8 +61,7 @@ const defineCreate: Define = (command, context) => {
     const { data } = await api.call(createProject, {
       json: {
         name,
-        serverId:
-          options.server === undefined ? await onlyServer(api) : (await findServer(api, options.server)).id,
+        ...(await placeOf(api, options)),
         ...(options.slug === undefined ? {} : { slug: options.slug }),
         ...(options.kind === undefined ? {} : { kind: options.kind }),
         source,
@@ -80,6 +80,7 @@ const defineCreate: Define = (command, context) => {
 
 type CreateOptions = ProjectOptions & {
   server?: string;
+  pool?: boolean;
   repo?: string;
   upload?: boolean;
   slug?: string;
@@ -263,10 +264,21 @@ async function linkNamed({ api: connect, output }: Context, name: string, rotate
   });
 }
 
+async function placeOf(api: Api, { server, pool = false }: CreateOptions): Promise<{ serverId?: string }> {
+  if (pool && server !== undefined) throw usage("Give --server or --pool, not both.");
+  if (pool) return {};
+  return { serverId: server === undefined ? await onlyServer(api) : (await findServer(api, server)).id };
+}
+
 async function onlyServer(api: Api): Promise<string> {
   const servers = await everything((query) => api.call(listServers, { query }), 2);
   const [server] = servers;
-  if (server === undefined) throw usage("There is no server yet.", "Add one with `slipway server add`.");
+  if (server === undefined) {
+    throw usage(
+      "There is no server yet.",
+      "Add one with `slipway server add`; in a cloud with a pool: --pool.",
+    );
+  }
   if (servers.length > 1) throw usage("There are several servers: say which with --server.");
   return server.id;
 }

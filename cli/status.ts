@@ -98,7 +98,7 @@ function projectTable(
     ["PROJECT", "SERVER", "LAST DEPLOYMENT", "ADDRESS"],
     projects.map(({ slug, serverId, latestDeployment, urls }) => [
       slug,
-      servers?.find(({ id }) => id === serverId)?.name ?? serverId,
+      servers?.find(({ id }) => id === serverId)?.name ?? serverId ?? "the pool",
       latestDeployment === null
         ? "-"
         : `${latestDeployment.status}, ${ago(latestDeployment.createdAt, nowMs)}`,

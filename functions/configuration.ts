@@ -8,6 +8,7 @@ import { resolve } from "node:path";
 import { limits } from "../shared/domain/limits.ts";
 import { StartFailure } from "../shared/domain/start-failure.ts";
 import { containerVariables } from "./container-settings.ts";
+import { type PoolSettings, poolVariables, readPool } from "./pool-settings.ts";
 
 export interface Configuration {
   mode: "self-hosted" | "cloud";
@@ -37,6 +38,8 @@ export interface Configuration {
   /** How e-mail is sent; undefined: not at all. The URL may hold a password. */
   smtp: { url: string; from: string } | undefined;
   logLevel: (typeof logLevels)[number];
+  /** Of the cloud alone: where projects without a server of their own run. */
+  pool: PoolSettings;
   /** ECS_AGENT_URI: where a container of the cloud says that it is at work. */
   taskAgentUrl: string | undefined;
   /** For the person who started it; nothing is wrong enough to stop. */
@@ -64,6 +67,7 @@ const known = [
   "SLIPWAY_SMTP_URL",
   "SLIPWAY_SMTP_FROM",
   "SLIPWAY_LOG_LEVEL",
+  ...poolVariables,
   ...containerVariables,
 ];
 
@@ -111,6 +115,7 @@ export function readConfiguration(environment: Environment, surroundings: Surrou
     allowPrivateTargets: readRanges("SLIPWAY_ALLOW_PRIVATE_TARGETS", value("SLIPWAY_ALLOW_PRIVATE_TARGETS")),
     smtp: readSmtp(value("SLIPWAY_SMTP_URL"), value("SLIPWAY_SMTP_FROM")),
     logLevel: readLogLevel(value("SLIPWAY_LOG_LEVEL")),
+    pool: readPool(value, mode),
     taskAgentUrl: value("ECS_AGENT_URI"),
     warnings: unknownNames(environment),
   };

@@ -13,6 +13,7 @@ import { createCleanUpKind } from "./deploy/clean-up-kind.ts";
 import { createPushForwarder } from "./deploy/cloud/forward-pushes.ts";
 import { createDeploymentKind } from "./deploy/deployment-kind.ts";
 import { forgetDeliveries } from "./deploy/inbox/forget-old.ts";
+import type { PoolRules } from "./deploy/pool-rules.ts";
 import { reconcile } from "./deploy/reconcile/sweep.ts";
 import { createDeploy } from "./deploy/routes.ts";
 import { forgetOldStatuses } from "./deploy/statuses/outbox.ts";
@@ -30,7 +31,8 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
   const { server, env, webhook, git, registry, cloud } = rings;
   const uploads = createFileBlobStore(join(dataFolder, "uploads"));
   const sealer = createSealer({ server, env, webhook, git, registry, cloud });
-  const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, sealer, uploads };
+  const pool = { ...configuration.pool, publicAddresses: context.outside.publicAddresses };
+  const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, sealer, uploads, pool };
   const gitHostApi = createGitHostApi(context.outside.operated);
   const kind = createDeploymentKind({ ...common, frameworks: createFrameworkCatalogue() });
   // The commit itself wakes the runner; it needs no nudge.
@@ -52,7 +54,7 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
     }),
     kinds: [kind, createCleanUpKind(common)],
     sweeps: [
-      ...reconcileSweep(context, sealer),
+      ...reconcileSweep(context, sealer, pool),
       {
         everyMs: limits.expiredSweepMs,
         run: () => forgetDeliveries(context.db, { nowMs: wallClock.nowMs() }),
@@ -75,10 +77,10 @@ export function assembleDeploy(context: PartContext, { rings }: DeployPartOption
   };
 }
 
-function reconcileSweep(context: PartContext, sealer: Sealer): Sweep[] {
+function reconcileSweep(context: PartContext, sealer: Sealer, pool: PoolRules): Sweep[] {
   const { db, shell, log, stopping: signal } = context;
   const everyMs = context.configuration.reconcileSeconds * 1000;
   if (everyMs === 0) return [];
-  const run = () => reconcile({ db, shell, sealer, log, everyMs, signal });
+  const run = () => reconcile({ db, shell, sealer, log, pool, everyMs, signal });
   return [{ everyMs: Math.min(limits.reconcileSweepMs, everyMs), run }];
 }

@@ -80,20 +80,24 @@ export async function diagnoseOffline(environment: Environment): Promise<Finding
   if (!hasDatabase) return first;
   return [
     ...first,
-    ...(await diagnoseDatabase({ dataFolder, databaseUrl, log: openLog({ level: "silent" }) }, pid)),
+    ...(await diagnoseDatabase(
+      { dataFolder, databaseUrl, log: openLog({ level: "silent" }) },
+      { running: pid !== undefined, poolServers: configuration.pool.serverIds },
+    )),
   ];
 }
 
-async function diagnoseDatabase(options: OfflineOptions, pid: number | undefined): Promise<Finding[]> {
+async function diagnoseDatabase(
+  options: OfflineOptions,
+  around: { running: boolean; poolServers: readonly string[] },
+): Promise<Finding[]> {
   try {
     return await withUrl(options, async (url) => {
       const { pending, newer } = await findMigrations(url);
       const schema = schemaFinding(pending, newer);
       if (schema.status === "fail") return [schema];
       const opened = openDatabase({ url, log: options.log, max: 2 });
-      const findings = await checkDatabase(opened.db, Date.now, pid !== undefined).finally(() =>
-        opened.close(),
-      );
+      const findings = await checkDatabase(opened.db, Date.now, around).finally(() => opened.close());
       return [schema, ...findings];
     });
   } catch (error) {

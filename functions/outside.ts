@@ -19,6 +19,8 @@ export interface Outside {
   operatedStreams: OutgoingStreams;
   /** To anywhere a user says. */
   guarded: Outgoing;
+  /** Checked addresses of a host that a user gave, none of them private. Throws `OutgoingFailure`. */
+  publicAddresses: (host: string) => Promise<string[]>;
 }
 
 export function openOutside({ mode, resolvers, allowPrivateTargets: exceptions }: Configuration): Outside {
@@ -30,5 +32,6 @@ export function openOutside({ mode, resolvers, allowPrivateTargets: exceptions }
     operated: createOutgoing(operated),
     operatedStreams: createOutgoingStreams(operated),
     guarded: createOutgoing(guard(true)),
+    publicAddresses: (host) => guard(true).resolve(host),
   };
 }

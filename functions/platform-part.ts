@@ -12,6 +12,7 @@ import type { AssembledPart, PartContext } from "./part-context.ts";
 import { createBootstrapKind } from "./platform/bootstrap/kind.ts";
 import { forgetExpired } from "./platform/forget-expired.ts";
 import { monitorServers } from "./platform/monitor-servers.ts";
+import { tellOfPool } from "./platform/pool.ts";
 import { createRemovalKind } from "./platform/removal/kind.ts";
 import { createPlatform } from "./platform/routes.ts";
 import type { SetUpCode } from "./platform/set-up-code.ts";
@@ -25,7 +26,7 @@ export interface PlatformPartOptions {
 
 export function assemblePlatform(context: PartContext, options: PlatformPartOptions): AssembledPart {
   const { configuration, ...shared } = context;
-  const { baseUrl, baseDomain, acmeDirectory } = configuration;
+  const { baseUrl, baseDomain, acmeDirectory, pool } = configuration;
   const { server, env, webhook, git, registry, cloud } = options.rings;
   const gitHostApi = createGitHostApi(context.outside.operated);
   const common = { ...shared, clock: wallClock, baseDomain, acmeDirectory, gitHostApi };
@@ -37,6 +38,7 @@ export function assemblePlatform(context: PartContext, options: PlatformPartOpti
       outgoing: context.outside.operated,
       gitHost: createGitHost(context.outside.operated),
       baseUrl,
+      poolServers: pool.serverIds,
       limiter: options.limiter,
       setUpCode: options.setUpCode,
       fingerprintKey: fingerprintKey(env),
@@ -49,6 +51,9 @@ export function assemblePlatform(context: PartContext, options: PlatformPartOpti
         run: () => Promise.all([forgetExpired(context.db), forgetOldWindows(context.db)]),
       },
       { everyMs: limits.monitorMs, run: () => monitorServers(worker) },
+      ...(pool.serverIds.length === 0
+        ? []
+        : [{ everyMs: limits.poolLookMs, atOnce: true, run: () => tellOfPool(worker, pool.serverIds) }]),
     ],
   };
 }

@@ -27,7 +27,7 @@ export function projectText(one: Project, nowMs: number): string {
     ["name", one.name],
     ["slug", one.slug],
     ["kind", one.kind],
-    ["server", one.serverId],
+    ["server", one.serverId ?? "the pool"],
     ["lives in", one.location === "cloud" ? `the cloud, as ${one.cloudProjectId}` : null],
     ["source", source === null ? "uploaded folders" : null],
     ["repository", repositoryOf(one)],

@@ -83,6 +83,9 @@ export async function refuseUnready(db: Queryable, project: Loaded<"project">): 
   if (server === undefined || server.deletedAt !== null) {
     throw cannotRun("server_deleted", "The project's server has been removed; give the project another one.");
   }
+  if (server.bootstrappedAt === null && server.organizationId !== project.organizationId) {
+    throw cannotRun("server_not_ready", "The pool of this cloud is being set up. Try again later.");
+  }
   if (server.bootstrappedAt === null) {
     throw cannotRun(
       "server_not_ready",

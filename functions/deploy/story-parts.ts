@@ -13,6 +13,7 @@ import { DeployFailure } from "./failure.ts";
 import { type GitAccess, readGitAccess } from "./git-access.ts";
 import { createHand, type Hand } from "./pipeline/hand.ts";
 import { type Names, namesOf } from "./pipeline/names.ts";
+import { type PoolRules, rulesFor } from "./pool-rules.ts";
 import { type RegistryAccess, readRegistryAccess } from "./registry-access.ts";
 import { type DeploymentConfig, type Environment, openEnvironment } from "./snapshot.ts";
 import type { DeploymentEvent, DeploymentState } from "./states.ts";
@@ -29,6 +30,8 @@ export interface StoryParts {
   frameworks: FrameworkCatalogue;
   /** Folders that were uploaded. */
   uploads: BlobStore;
+  /** Hold on servers of others. */
+  pool: PoolRules;
   /** SLIPWAY_BASE_DOMAIN */
   baseDomain: string;
   /** SLIPWAY_ACME_DIRECTORY */
@@ -47,6 +50,8 @@ export interface Story {
   ids: { organizationId: string; projectId: string; deploymentId: string };
   config: DeploymentConfig;
   environment: Environment;
+  /** Of the pool, where the server is another organization's; null on an own one. */
+  rules: PoolRules | null;
   /** null: none is needed, or it is gone. */
   gitAccess: GitAccess | null;
   registryAccess: readonly RegistryAccess[];
@@ -69,7 +74,10 @@ export async function openStory(
   const config = deployment.config as unknown as DeploymentConfig;
   const gitAccess = await readGitAccess(parts.db, parts.sealer, config.source, deployment.organizationId);
   const { id: deploymentId, organizationId, projectId } = deployment;
-  const registryAccess = await readRegistryAccess(parts.db, parts.sealer, organizationId);
+  const rules = rulesFor(server, deployment, parts.pool);
+  // A private image would lie on the server for every neighbour's `FROM`.
+  const registryAccess =
+    rules === null ? await readRegistryAccess(parts.db, parts.sealer, organizationId) : [];
   return {
     parts,
     context,
@@ -88,6 +96,7 @@ export async function openStory(
     ids: { organizationId, projectId, deploymentId },
     config,
     environment,
+    rules,
     gitAccess,
     registryAccess,
     redactor: createRedactor([

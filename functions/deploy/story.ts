@@ -13,6 +13,7 @@ import { turnPhase } from "./pipeline/phases.ts";
 import { produceImage } from "./pipeline/produce-image.ts";
 import { addressesOf, putLive } from "./pipeline/put-live.ts";
 import { startContainer } from "./pipeline/start-container.ts";
+import { toldOf } from "./pool-rules.ts";
 import { takeSnapshot } from "./snapshot.ts";
 import { noteUnderWay } from "./statuses/note.ts";
 import { deploymentRow } from "./store.ts";
@@ -23,7 +24,7 @@ export async function tell(parts: StoryParts, context: DeploymentContext): Promi
     if (context.state === "queued") await begin(parts, context);
     const story = await openStory(parts, context);
     await work(story).catch(async (error: unknown) => {
-      throw await orFullDisk(story.hand, error, context.signal);
+      throw toldOf(story.rules, await orFullDisk(story.hand, error, context.signal));
     });
   } catch (error) {
     // Tells `undo` that asking this server again and again would only keep the project waiting.

@@ -12,6 +12,7 @@ import { undoScript } from "./pipeline/clean-up.ts";
 import { serverUnreachableCode } from "./pipeline/hand.ts";
 import { hasBegun } from "./pipeline/phases.ts";
 import { moveTraffic } from "./pipeline/put-live.ts";
+import { toldOf } from "./pool-rules.ts";
 import { deploymentRow } from "./store.ts";
 import { type DeploymentContext, openStory, type Story, type StoryParts } from "./story-parts.ts";
 
@@ -27,7 +28,9 @@ export async function undo(parts: StoryParts, context: DeploymentContext): Promi
     const story = await openStory(parts, context, {
       lostForMs: progress["serverLost"] === true ? 0 : lostForMs,
     });
-    await undoOnServer(story);
+    await undoOnServer(story).catch((error: unknown) => {
+      throw toldOf(story.rules, error);
+    });
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     if (error instanceof DeployFailure && error.code === "server_deleted") return;

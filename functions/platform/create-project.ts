@@ -19,6 +19,7 @@ import { useConnection } from "./git-connections/use.ts";
 import { registerWithSource } from "./hooks/follow-source.ts";
 import { lockHostnames, type NameSpace, slugIsFree } from "./hostnames.ts";
 import type { PlatformParts } from "./parts.ts";
+import { placeOnPool } from "./pool.ts";
 import { type ProjectRow, showProject } from "./project-row.ts";
 import { refuseNarrowed } from "./refuse-narrowed.ts";
 
@@ -39,12 +40,14 @@ export interface NewProject extends ProjectSettings {
   name: string;
   slug?: string | undefined;
   kind: ProjectKind;
-  serverId: string;
+  /** Absent: the operator's pool finds one. */
+  serverId?: string | undefined;
   source: ProjectSource;
 }
 
 export async function createProject(parts: PlatformParts, principal: Principal, wanted: NewProject) {
   refuseNarrowed(principal, "add a project", ["projectIds"]);
+  if (wanted.serverId === undefined) refuseNarrowed(principal, "add a project elsewhere");
   const made = await parts.db.transaction((tx) => insertProject(tx, parts, principal, wanted));
   const row = await registerWithSource(parts, principal, made);
   return showProject(parts.db, row, parts.baseDomain);
@@ -53,16 +56,20 @@ export async function createProject(parts: PlatformParts, principal: Principal, 
 /** What of it is in the database; whoever calls registers the webhook once the transaction is over. */
 export async function insertProject(
   tx: Transaction,
-  space: NameSpace,
+  space: NameSpace & Pick<PlatformParts, "poolServers">,
   principal: Principal,
   wanted: NewProject,
 ): Promise<ProjectRow> {
-  const { slug: wantedSlug, serverId, source, ...settings } = wanted;
+  const { slug: wantedSlug, serverId: named, source, ...settings } = wanted;
   requireVolumesOfApp(wanted.kind, wanted.volumes);
-  await load(tx, principal, "server", serverId);
-  await keepServer(tx, serverId);
+  if (named !== undefined) {
+    await load(tx, principal, "server", named);
+    await keepServer(tx, named);
+  }
   await useConnection(tx, principal, source);
   await lockHostnames(tx);
+  // Under that lock two that come at once see each other's place.
+  const serverId = named ?? (await placeOnPool(tx, space.poolServers));
   const slug = await chooseSlug(tx, space, wantedSlug, wanted.name);
   const { organizationId } = principal;
   const [row] = await tx

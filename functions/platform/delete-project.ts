@@ -11,6 +11,8 @@ import { invalid, Refusal } from "../../shared/domain/refusal.ts";
 import type { Feed } from "../../shared/operations/follow.ts";
 import { removeHostHook } from "./hooks/remove.ts";
 import type { PlatformParts } from "./parts.ts";
+import { isPooled } from "./pool.ts";
+import type { ProjectRow } from "./project-row.ts";
 import { releaseProject } from "./removal/release.ts";
 import { startRemoval } from "./removal/start.ts";
 import { lockIdle, wipe } from "./removal/wipe.ts";
@@ -30,8 +32,9 @@ export async function deleteProject(
   if (how.release && how.volumes) {
     throw invalid("query.volumes", "has no meaning together with release, which leaves everything as it is");
   }
-  await load(parts.db, principal, "project", id);
+  const project = await load(parts.db, principal, "project", id);
   if (how.release) {
+    await refuseOnPool(parts, project);
     await releaseProject(parts, principal, id);
     return true;
   }
@@ -47,6 +50,16 @@ export async function deleteProject(
   });
   if (wiped !== null) await removeHostHook(parts, principal, wiped);
   return operationId === null || (await outcome(parts, operationId, signal));
+}
+
+/** What nobody's project owns would run there for ever, without anybody to stop it. */
+async function refuseOnPool({ db }: DeleteParts, project: ProjectRow): Promise<void> {
+  if (!(await isPooled(db, project))) return;
+  throw new Refusal(
+    "conflict",
+    "pool_keeps_nothing",
+    "The project runs on the pool of this cloud, where nothing is left running. Delete it without `release`.",
+  );
 }
 
 async function outcome(

@@ -5,6 +5,7 @@
 import { and, desc, eq } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Queryable, Transaction } from "../../shared/db/database.ts";
+import { hidePoolServer } from "../../shared/db/hide-pool-server.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
 import { deployments, domains, projects, servers } from "../../shared/db/schema.ts";
 import { load } from "../../shared/db/tenancy.ts";
@@ -17,6 +18,7 @@ import { refuseInCloud } from "./cloud-link/refuse-in-cloud.ts";
 import { askingServer } from "./far-side.ts";
 import { askHostname, lockHostnames } from "./hostnames.ts";
 import type { PlatformParts } from "./parts.ts";
+import { isPooled } from "./pool.ts";
 import type { ProjectRow } from "./project-row.ts";
 
 type DomainRow = typeof domains.$inferSelect;
@@ -117,7 +119,12 @@ async function changeOn(parts: PlatformParts, project: ProjectRow, change: Chang
     await change.change(tx);
     return true;
   });
-  if (!written) await askingServer(() => applyProxy(parts, { serverId: project.serverId, ...change }));
+  if (written) return;
+  const { serverId } = project;
+  const hidden = await isPooled(parts.db, project);
+  await askingServer(() => applyProxy(parts, { serverId, ...change })).catch((error: unknown) => {
+    throw hidden ? hidePoolServer(error) : error;
+  });
 }
 
 async function insertFree(parts: PlatformParts, tx: Transaction, row: DomainRow): Promise<void> {

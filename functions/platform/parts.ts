@@ -28,6 +28,8 @@ export interface PlatformParts {
   baseUrl: string;
   baseDomain: string;
   acmeDirectory?: string | undefined;
+  /** SLIPWAY_POOL_SERVERS; absent or empty: there is no pool. */
+  poolServers?: readonly string[] | undefined;
   /** 32 bytes as base64: fingerprints of environment values. */
   fingerprintKey: string;
 }

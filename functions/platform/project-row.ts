@@ -1,4 +1,4 @@
-/** What of a project's rows is shown. Columns are named: the sealed webhook secret never leaves. */
+/** What of a project's rows is shown. Columns are named: the sealed webhook secret never leaves, nor does a server of the operator's pool. */
 import { asc, eq, sql } from "drizzle-orm";
 import { builtOnce, unnamed } from "../../shared/db/built-once.ts";
 import type { Queryable } from "../../shared/db/database.ts";
@@ -15,8 +15,13 @@ export async function showProjects(db: Queryable, rows: ProjectRow[], baseDomain
   return rows.map((row) => {
     const own = around.filter((each) => each.projectId === row.id);
     const names = own.flatMap(({ hostname }) => (hostname === null ? [] : [{ hostname }]));
-    const ports = { httpPort: own[0]?.httpPort ?? 80, httpsPort: own[0]?.httpsPort ?? 443 };
-    return show(row, projectUrls(row, names, ports, baseDomain));
+    const [place] = own;
+    const ports = { httpPort: place?.httpPort ?? 80, httpsPort: place?.httpsPort ?? 443 };
+    const isOwn = place?.serverOwner === row.organizationId;
+    return {
+      ...show(row, projectUrls(row, names, ports, baseDomain)),
+      serverId: isOwn ? row.serverId : null,
+    };
   });
 }
 
@@ -25,6 +30,7 @@ const aroundProjects = builtOnce((db) =>
     .select({
       projectId: projects.id,
       hostname: domains.hostname,
+      serverOwner: servers.organizationId,
       httpPort: servers.httpPort,
       httpsPort: servers.httpsPort,
     })
@@ -48,7 +54,6 @@ function show(row: ProjectRow, urls: string[]) {
     name: row.name,
     slug: row.slug,
     kind: row.kind,
-    serverId: row.serverId,
     source: row.source,
     autoDeploy: row.autoDeploy,
     rebuildAllNext: row.rebuildAllNext,

@@ -107,7 +107,9 @@ export const project = z
     name,
     slug: z.string(),
     kind: z.enum(projectKinds),
-    serverId: id,
+    serverId: id.nullable().openapi({
+      description: "null: a server of the pool of whoever runs this cloud",
+    }),
     source: projectSource,
     autoDeploy: z.boolean(),
     rebuildAllNext: z.boolean(),
@@ -142,7 +144,10 @@ export const newProject = z.strictObject({
   kind: z.enum(projectKinds).default("app").openapi({
     description: "`compose` and `monorepo` are made of services; they cannot be deployed yet",
   }),
-  serverId: id,
+  serverId: id.optional().openapi({
+    description:
+      "A server of the organization. Absent, in a cloud whose operator has a pool: there, with fixed limits; 409 `pool_not_ready` where it has no room",
+  }),
   source: projectSource,
   ...settings,
 });
@@ -212,7 +217,7 @@ export const deleteProject = route(
     path: "/api/projects/{id}",
     summary: "Delete a project: its containers stop, volumes stay",
     description:
-      "`volumes=1` deletes its volumes too. `release=1` leaves everything running, asks the server for nothing and only forgets the project; the proxy goes on serving it. Otherwise the project is there until the server has proven that nothing of it is left: a server that cannot be reached is 502, the project stays as it was, and `release=1` is the way out. Asked again while it is under way, it waits for the same removal.",
+      "`volumes=1` deletes its volumes too. `release=1` leaves everything running, asks the server for nothing and only forgets the project; the proxy goes on serving it. Otherwise the project is there until the server has proven that nothing of it is left: a server that cannot be reached is 502, the project stays as it was, and `release=1` is the way out. Asked again while it is under way, it waits for the same removal. On a pool nothing is left running: 409 with `release=1`.",
     request: { params: idParameter, query: z.object({ volumes: flag, release: flag }) },
     responses: {
       200: json("Deleted", deleted),

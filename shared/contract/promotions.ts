@@ -47,7 +47,7 @@ export const promoteProject = route(
     path: "/api/promotions",
     summary: "Take in a project of another instance; nothing is deployed yet",
     description:
-      "Made for instances that are linked to this one. All or nothing. Again with the same originProjectId: the same project (200), brought up to date unless it is live. It is placed on the newest bootstrapped server of the organization; 409 where there is none. Contents of volumes do not come along.",
+      "Made for instances that are linked to this one. All or nothing. Again with the same originProjectId: the same project (200), brought up to date unless it is live. It is placed on the newest bootstrapped server of the organization, else on the pool of whoever runs this cloud; 409 where there is neither. Contents of volumes do not come along.",
     request: { body: body(promotion) },
     responses: {
       200: json("It was here already", data(takenIn)),

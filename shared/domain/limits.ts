@@ -236,4 +236,10 @@ export const limits = {
   rejectionsNoted: 10,
   rejectionsMs: 10 * 60_000,
   rejectionsQuietMs: 60 * 60_000,
+  /** What each container of a project on the operator's pool gets where the operator says nothing: a small web app. */
+  poolCpus: 1,
+  poolMemoryMB: 1_024,
+  poolPids: 512,
+  /** How often it is told in the log that a server of the pool cannot take projects. */
+  poolLookMs: 60 * 60_000,
 } as const;

@@ -174,6 +174,13 @@ describe("project", () => {
     await run("project delete parts --yes");
   });
 
+  it("on a pool is for a cloud that has one, and names no server", async () => {
+    const both = await run("project create pooled --upload --server web-1 --pool");
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("--server or --pool")]);
+    const refused = await run("project create pooled --upload --pool --json");
+    expect([refused.code, JSON.parse(refused.stderr).details[0].path]).toEqual([1, "body.serverId"]);
+  });
+
   it("delete asks first, and without a terminal wants --yes", async () => {
     const { code, stderr } = await run("project delete shop");
     expect([code, stderr]).toEqual([2, expect.stringContaining("--yes")]);

@@ -55,6 +55,13 @@ test("on a healthy instance every check holds, and it exits 0", async () => {
   expect([code, bad.map(({ check, status }) => `${check} ${status}`)]).toEqual([0, ["process warn"]]);
 });
 
+test("servers of the pool that take no projects are named with the reason", async () => {
+  const pooled = newId("server");
+  const { of } = await doctor(["--offline"], { SLIPWAY_MODE: "cloud", SLIPWAY_POOL_SERVERS: pooled });
+  expect(of("pool")).toMatchObject({ status: "fail", hint: expect.stringContaining("SLIPWAY_POOL_SERVERS") });
+  expect(of("pool")?.message).toContain(`${pooled}: there is no such server`);
+});
+
 test("secrets that others may read fail, with the command that helps, and exit 1", async () => {
   const file = join(folder, "secrets.json");
   await chmod(file, 0o644);

@@ -1,4 +1,5 @@
 /** The edge with the real modules behind it, in one process, and an organization that has one of everything. */
+
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
@@ -38,6 +39,7 @@ import { edgeUnderTest, seedToken } from "../edge/edge-under-test.ts";
 import { redeliverer } from "../edge/webhooks/redeliverer.ts";
 import { makeSealKey } from "../keys.ts";
 import { loopbackOutgoing, testOutgoing, testStreams } from "../outgoing.ts";
+import { testPool } from "../pool-rules.ts";
 import { recordingLog } from "../silent-log.ts";
 import { seedGitConnection, seedNotifications, seedRegistry } from "./seed-sealed.ts";
 
@@ -53,18 +55,13 @@ export async function openWholeApi({
   const { db, listener } = database;
   const log = recordingLog();
   const ring = [{ kid: "t", key: makeSealKey() }];
-  const sealer = createSealer({
-    server: ring,
-    env: ring,
-    webhook: ring,
-    git: ring,
-    registry: ring,
-    cloud: ring,
-  });
+  const classes = { server: ring, env: ring, webhook: ring, git: ring, registry: ring, cloud: ring };
+  const sealer = createSealer(classes);
   const feed = createFeed({ db, listener, clock: wallClock, log });
   const stopping = new AbortController();
   const shell = unreachable();
-  const parts = { db, log, shell, sealer, clock, baseDomain: "localhost", acmeDirectory: undefined };
+  const around = { baseDomain: "localhost", acmeDirectory: undefined, pool: testPool };
+  const parts = { db, log, shell, sealer, clock, ...around };
   const module = { ...parts, feed, verifyIdentity: refuseUnsigned, stopping: stopping.signal };
   const uploads = createFileBlobStore(join(tmpdir(), `slipway-uploads-${newId("operation")}`));
   const kind = createDeploymentKind({ ...parts, uploads, frameworks: createFrameworkCatalogue() });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { readConfiguration } from "../../functions/configuration.ts";
 
+const pooled = "srv_01M7YWH3TK2P78WFE51WEHZMP1";
 const user = { isRoot: false, workingDirectory: "/srv/clone" };
 
 test("without any variable everything has its default", () => {
@@ -21,6 +22,7 @@ test("without any variable everything has its default", () => {
     allowPrivateTargets: [],
     smtp: undefined,
     logLevel: "info",
+    pool: { serverIds: [], cpus: 1, memoryMB: 1_024, pids: 512 },
     warnings: [],
   });
 });
@@ -45,6 +47,10 @@ test("every variable has its effect", () => {
       SLIPWAY_SMTP_URL: "smtp://u:p@mail.example.com:587",
       SLIPWAY_SMTP_FROM: "Slipway <slipway@example.com>",
       SLIPWAY_LOG_LEVEL: "debug",
+      SLIPWAY_POOL_SERVERS: `${pooled}, ${pooled},`,
+      SLIPWAY_POOL_CPUS: "0.5",
+      SLIPWAY_POOL_MEMORY_MB: "512",
+      SLIPWAY_POOL_PIDS: "100",
     },
     user,
   );
@@ -65,6 +71,7 @@ test("every variable has its effect", () => {
     allowPrivateTargets: ["10.1.0.0/16", "192.168.0.7"],
     smtp: { url: "smtp://u:p@mail.example.com:587", from: "Slipway <slipway@example.com>" },
     logLevel: "debug",
+    pool: { serverIds: [pooled], cpus: 0.5, memoryMB: 512, pids: 100 },
     warnings: [],
   });
 });
@@ -109,6 +116,30 @@ test.each([
       message: expect.stringMatching(new RegExp(`^${name} .*For example: .+`)),
     }),
   );
+});
+
+test.each([
+  ["SLIPWAY_POOL_SERVERS", "web-1"],
+  ["SLIPWAY_POOL_CPUS", "0"],
+  ["SLIPWAY_POOL_MEMORY_MB", "1gb"],
+  ["SLIPWAY_POOL_MEMORY_MB", "512.5"],
+  ["SLIPWAY_POOL_PIDS", "1"],
+])("%s=%s stops the start of a cloud with its name and an example", (name, value) => {
+  const cloud = { SLIPWAY_MODE: "cloud", DATABASE_URL: "postgres://db/slipway" };
+  expect(() => readConfiguration({ ...cloud, [name]: value }, user)).toThrow(
+    new RegExp(`^${name} .*For example: .+`),
+  );
+});
+
+test("only a cloud has a pool", () => {
+  for (const [name, value] of [
+    ["SLIPWAY_POOL_SERVERS", pooled],
+    ["SLIPWAY_POOL_PIDS", "100"],
+  ] as const) {
+    expect(() => readConfiguration({ [name]: value }, user)).toThrow(
+      new RegExp(`^${name} is set, but only an instance with SLIPWAY_MODE=cloud`),
+    );
+  }
 });
 
 test("a mail server needs a sender, one that cannot bring a header along", () => {

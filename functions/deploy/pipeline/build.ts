@@ -12,7 +12,7 @@ import { engineAddress } from "../../../shared/domain/registry.ts";
 import { DeployFailure } from "../failure.ts";
 import type { RegistryAccess } from "../registry-access.ts";
 import type { Environment } from "../snapshot.ts";
-import { engineDown, engineFunction } from "./engine-api.ts";
+import { engineDown, engineFunction, makeNetworkFunction } from "./engine-api.ts";
 import { environmentFile } from "./environment.ts";
 import { diskFull } from "./full-disk.ts";
 import type { Names } from "./names.ts";
@@ -24,17 +24,21 @@ export interface BuildRequest {
   rootDirectory: string | null;
   buildkit: boolean;
   ids: { organizationId: string; projectId: string; deploymentId: string };
+  /** On a server of the pool: what each step may take. null: whatever there is. */
+  share: { cpus: number; memoryMB: number } | null;
 }
 
 /**
  * `$1` directory of the deployment, `$2` context, `$3` Dockerfile, `$4` its text or empty, `$5` tag, `$6` marker,
- * `$7` 1 for BuildKit, `$8`–`${10}` organization, project, deployment. On standard input what `buildInput` makes.
- * Answers in `$1/image`.
+ * `$7` 1 for BuildKit, `$8`–`${10}` organization, project, deployment, `${11}` network or empty, and with one `${12}` bytes of memory
+ * and `${13}` CPU time in 100 ms, in microseconds. On standard input what `buildInput` makes. Answers in `$1/image`.
+ *
+ * With a network it is a build among strangers, by the classic builder: BuildKit runs all steps on one bridge, where they
+ * reach each other, knows no limits, and lets any Dockerfile mount any cache of the server.
  */
-export const buildScript = `${engineFunction}
-set -eu
+export const buildScript = `${engineFunction}${makeNetworkFunction}set -eu
 directory=$1 context=$2 dockerfile=$3 text=$4 tag=$5 marker=$6 buildkit=$7
-organization=$8 project=$9 deployment=\${10}
+organization=$8 project=$9 deployment=\${10} network=\${11} memory=\${12} quota=\${13}
 export HOME="\${HOME:-/root}" DOCKER_BUILDKIT="$buildkit" BUILDKIT_PROGRESS=plain BUILDX_NO_DEFAULT_ATTESTATIONS=1
 export DOCKER_SCAN_SUGGEST=false DOCKER_CLI_HINTS=false
 [ -z "$text" ] || printf '%s' "$text" >"$dockerfile"
@@ -61,6 +65,12 @@ if [ -s "$directory/environment" ] && [ "$buildkit" = 1 ]; then
   set -- "$@" --secret "id=slipway-env,src=$directory/environment"
 fi
 [ "$buildkit" = 1 ] || set -- "$@" --force-rm
+if [ -n "$network" ]; then
+  # The client would read a file of the server through it.
+  [ ! -L "$context/.dockerignore" ] || rm -f "$context/.dockerignore"
+  docker network inspect "$network" >/dev/null 2>&1 || make_network
+  set -- "$@" --network "$network" --memory "$memory" --memory-swap "$memory" --cpu-period 100000 --cpu-quota "$quota"
+fi
 status=0
 docker build "$@" "$context" || status=$?
 rm -rf "$directory/environment" "$directory/docker"
@@ -70,7 +80,7 @@ mv "$directory/image.next" "$directory/image"
 `;
 
 export function buildArguments(request: BuildRequest): string[] {
-  const { names, plan, rootDirectory, buildkit, ids } = request;
+  const { names, plan, rootDirectory, buildkit, ids, share } = request;
   const root = rootDirectory === null ? names.source : `${names.source}/${rootDirectory}`;
   const context = plan.context === "." ? root : `${root}/${plan.context}`;
   const { dockerfile } = plan;
@@ -79,7 +89,12 @@ export function buildArguments(request: BuildRequest): string[] {
   return [
     ...[names.directory, context, file, text, names.image, names.marker, buildkit ? "1" : "0"],
     ...[ids.organizationId, ids.projectId, ids.deploymentId],
+    ...(share === null ? ["", "", ""] : [names.network, ...shareOf(share)]),
   ];
+}
+
+function shareOf({ cpus, memoryMB }: { cpus: number; memoryMB: number }): [string, string] {
+  return [String(memoryMB * 1024 * 1024), String(Math.round(cpus * 100_000))];
 }
 
 /** A line for each registry, host, address and credential; an empty one; then the environment as a shell reads it. */

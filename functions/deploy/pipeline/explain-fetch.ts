@@ -66,6 +66,10 @@ export function explainFetch(exitCode: number, tail: readonly string[]): DeployF
       tail,
     );
   }
+  if (exitCode === 4) {
+    const message = "The server's git is too old to be held to a checked address; 2.37 is needed.";
+    return new DeployFailure("server_not_ready", message, "Whoever runs this cloud must update it.", tail);
+  }
   if (exitCode === 127) {
     const hint = "Run the server's bootstrap, which installs git.";
     return new DeployFailure("server_not_ready", "git is not installed on the server.", hint, tail);

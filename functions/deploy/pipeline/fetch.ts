@@ -15,17 +15,19 @@ export interface FetchRequest {
   /** null: the head of the branch. */
   commitSha: string | null;
   access: GitAccess | null;
+  /** See `pinned`. */
+  pin: string;
 }
 
 /**
  * `$1` bare repository, `$2` directory of the deployment, `$3` url, `$4` branch or empty, `$5` commit or empty,
- * `$6` kind of the credential or empty, `$7` for a token the origin that gets it, for a deploy key the host key.
- * Answers in `$2/commit`: the SHA, then the message. Exit 3: the commit is not there.
+ * `$6` kind of the credential or empty, `$7` for a token the origin that gets it, for a deploy key the host key,
+ * `$8` the address that git is held to or empty. Answers in `$2/commit`: the SHA, then the message. Exit 3: the commit is not there.
  */
 export const fetchScript = `
 set -eu
 umask 022
-repository=$1 directory=$2 url=$3 branch=$4 commit=$5 kind=$6 only=$7
+repository=$1 directory=$2 url=$3 branch=$4 commit=$5 kind=$6 only=$7 pin=$8
 ${gitWithCredential}run() {
   git --git-dir="$repository" -c core.hooksPath=/dev/null -c gc.auto=0 -c maintenance.auto=false \\
     -c credential.helper= -c http.lowSpeedLimit=1000 -c http.lowSpeedTime=30 -c advice.detachedHead=false "$@"
@@ -65,6 +67,6 @@ mv "$directory/commit.next" "$directory/commit"
 `;
 
 export function fetchArguments(request: FetchRequest): string[] {
-  const { repository, directory, url, branch, commitSha, access } = request;
-  return [repository, directory, url, branch ?? "", commitSha ?? "", ...credentialArguments(access)];
+  const { repository, directory, url, branch, commitSha, access, pin } = request;
+  return [repository, directory, url, branch ?? "", commitSha ?? "", ...credentialArguments(access), pin];
 }

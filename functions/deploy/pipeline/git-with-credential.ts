@@ -9,12 +9,19 @@ import type { GitAccess } from "../git-access.ts";
 
 /**
  * Defines `g`, which calls the script's own `run` with what the credential needs. Expects `$directory` for files, `$kind`
- * and `$only` from `credentialArguments`.
+ * and `$only` from `credentialArguments`, and `$pin`: the checked address that git is held to, or empty. Exit 4: this
+ * git is too old to be held to one.
  */
 export const gitWithCredential = `unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 export LC_ALL=C HOME="\${HOME:-/root}" GIT_TERMINAL_PROMPT=0 GIT_ASKPASS= GIT_ALLOW_PROTOCOL=http:https
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 secret=/proc/$$/fd/0
+if [ -n "$pin" ] && [ "$kind" != deploy_key ]; then
+  git help --config | grep -qx http.curloptResolve || exit 4
+  export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=http.curloptResolve GIT_CONFIG_VALUE_0="$pin"
+  # Neither a redirect nor a repository's alternates lead to another address.
+  export GIT_CONFIG_KEY_1=http.followRedirects GIT_CONFIG_VALUE_1=false
+fi
 case $kind in
   token)
     # Last of the helpers, and for this origin alone; "store" and "erase" are of no interest.
@@ -28,6 +35,7 @@ case $kind in
     GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o UserKnownHostsFile=$directory/known_hosts -o GlobalKnownHostsFile=/dev/null"
     GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o CheckHostIP=no -o UpdateHostKeys=no -o ConnectTimeout=20"
     GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o ServerAliveInterval=15 -o ServerAliveCountMax=2"
+    [ -z "$pin" ] || GIT_SSH_COMMAND="$GIT_SSH_COMMAND -o HostName=$pin"
     export GIT_SSH_COMMAND
     g() { run "$@"; } ;;
   *) g() { run "$@"; } ;;

@@ -26,6 +26,8 @@ export interface PlanOptions {
   environment: string | null;
   /** Where volumes are mounted: an image of ours runs without being root, and a new volume takes its owner over from there. */
   volumePaths: readonly string[];
+  /** Among strangers: the project whose layers alone are taken from the cache. null: everybody's. */
+  cacheOf: string | null;
 }
 
 const nodeImage = "node:24-bookworm-slim";
@@ -33,6 +35,7 @@ const siteImage = "caddy:2";
 const sitePort = 8080;
 
 export function planBuild(detected: Detected, options: PlanOptions): BuildPlan {
+  const generated = (lines: readonly string[]) => dockerfileOf(lines, options.cacheOf);
   switch (detected.kind) {
     case "dockerfile":
       return {
@@ -77,8 +80,11 @@ function describe(build: NodeBuild): string {
   return [build.framework, build.packageManager.name].filter((part) => part !== null).join(", ");
 }
 
-function generated(lines: readonly string[]): { kind: "generated"; text: string } {
-  return { kind: "generated", text: `${lines.join("\n")}\n` };
+/** A label right after each `FROM` is a part of every layer above it, for the builder's cache. */
+function dockerfileOf(lines: readonly string[], cacheOf: string | null): { kind: "generated"; text: string } {
+  const apart = (line: string) =>
+    cacheOf !== null && line.startsWith("FROM ") ? [line, `LABEL slipway.cache=${cacheOf}`] : [line];
+  return { kind: "generated", text: `${lines.flatMap(apart).join("\n")}\n` };
 }
 
 function nodeServer(detected: NodeBuild & { startCommand: string }, options: PlanOptions): string[] {

@@ -6,6 +6,7 @@ import { deployments } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { DeployFailure } from "../failure.ts";
 import { cloneUrlOf } from "../git-access.ts";
+import { pinned, requireOurPlan } from "../pool-rules.ts";
 import { noteUnderWay } from "../statuses/note.ts";
 import { lastLines } from "../store.ts";
 import type { Story } from "../story-parts.ts";
@@ -47,7 +48,7 @@ async function fetchSource(story: Story): Promise<void> {
       "Give it one, or deploy a folder.",
     );
   }
-  const url = cloneUrlOf(config.source, access);
+  const { url, pin } = await pinned(story.rules, cloneUrlOf(config.source, access));
   const what = commitSha === null ? `the head of ${branch ?? "the default branch"}` : `commit ${commitSha}`;
   const turn = turnPhase(
     context.progress,
@@ -60,7 +61,7 @@ async function fetchSource(story: Story): Promise<void> {
   await hand.start({
     step: "fetch",
     script: fetchScript,
-    args: fetchArguments({ ...names, url, branch, commitSha, access }),
+    args: fetchArguments({ ...names, url, branch, commitSha, access, pin }),
     ...(stdin === undefined ? {} : { stdin }),
     timeoutMs: limits.fetchMs,
   });
@@ -93,7 +94,7 @@ async function noteCommit(
 }
 
 async function makePlan(
-  { parts, config, deployment, environment }: Story,
+  { parts, config, deployment, environment, rules }: Story,
   report: SourceReport,
 ): Promise<BuildPlan> {
   if (!report.rootFound) throw rootNotFound();
@@ -103,24 +104,35 @@ async function makePlan(
   const detected = detect(report.inspection, { strategy, build: settings, frameworks });
   const values = JSON.stringify(environment);
   const digest = createHash("sha256").update(values).digest("hex").slice(0, 32);
-  return planBuild(detected, {
+  const plan = planBuild(detected, {
     build: settings,
-    mounts: report.buildkit,
+    mounts: report.buildkit && rules === null,
     environment: values === "{}" ? null : digest,
     volumePaths: volumesOf(deployment.projectId, config.volumes ?? []).map(({ target }) => target),
+    cacheOf: rules === null ? null : deployment.projectId,
   });
+  requireOurPlan(rules, plan);
+  return plan;
 }
 
 async function build(story: Story, report: SourceReport, plan: BuildPlan): Promise<Produced> {
   const { context, parts, config, names, ids, hand, environment } = story;
-  const { buildkit, commitSha } = report;
+  const { commitSha } = report;
+  const buildkit = report.buildkit && story.rules === null;
   const say = `Building ${commitSha.slice(0, 12)}: ${plan.title}`;
   const turn = turnPhase(context.progress, { ended: "fetch", begun: "build", say }, parts.clock.nowMs());
   if (turn.events.length > 0) await context.append(turn.events, turn.progress);
   await hand.start({
     step: "build",
     script: buildScript,
-    args: buildArguments({ names, plan, rootDirectory: config.rootDirectory, buildkit, ids }),
+    args: buildArguments({
+      names,
+      plan,
+      rootDirectory: config.rootDirectory,
+      buildkit,
+      ids,
+      share: story.rules,
+    }),
     stdin: buildInput(story.registryAccess, environment),
     timeoutMs: limits.buildMs,
   });

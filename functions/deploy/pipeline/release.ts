@@ -7,7 +7,7 @@ import type { Resources } from "../../../shared/domain/project.ts";
 import { processIdentity } from "../../../shared/shell/scripts/process-identity.ts";
 import { DeployFailure } from "../failure.ts";
 import type { Environment } from "../snapshot.ts";
-import { engineDown, engineFunction, engineMessage } from "./engine-api.ts";
+import { engineDown, engineFunction, engineMessage, makeNetworkFunction } from "./engine-api.ts";
 import { environmentList } from "./environment.ts";
 import type { Names } from "./names.ts";
 import { mountsOf, type Volume } from "./volumes.ts";
@@ -21,7 +21,8 @@ export interface ReleaseRequest {
   hostPort: number;
   containerPort: number;
   init: boolean;
-  resources: Resources;
+  /** `pids` on a server of the pool alone, where memory means memory and swap together. */
+  resources: Resources & { pids?: number };
   volumes: readonly Volume[];
   environment: Environment;
   /** Container to stop first, where two must not run at once (`recreate`). */
@@ -38,20 +39,7 @@ container=$1 network=$2 project=$3 repository=$4 tag=$5 image=$6 stop_first=$7
 export HOME="\${HOME:-/root}" LC_ALL=C
 at=http://engine
 boot_identity
-make_network() {
-  set -- --label "slipway.project=$project" "$network"
-  docker network create "$@" >/dev/null 2>&1 && return 0
-  # The engine's own ranges end after some thirty networks; small ones of ours go on from there.
-  part=0
-  while [ "$part" -lt 256 ]; do
-    docker network create --subnet "10.231.$part.0/24" "$@" >/dev/null 2>&1 && return 0
-    docker network inspect "$network" >/dev/null 2>&1 && return 0
-    part=$((part + 1))
-  done
-  echo "No network could be made for the project" >&2
-  return 1
-}
-found=$(engine -w '%{http_code} ' -o /dev/null "$at/containers/$container/json" -o /dev/null "$at/networks/$network") || exit 1
+${makeNetworkFunction}found=$(engine -w '%{http_code} ' -o /dev/null "$at/containers/$container/json" -o /dev/null "$at/networks/$network") || exit 1
 case $found in
   '200 '*)
     [ "$(docker container inspect --format '{{.State.Status}}' "$container")" = running ] \\
@@ -127,10 +115,16 @@ function containerOf({
       LogConfig: { Type: "json-file", Config: { "max-size": "10m", "max-file": "3" } },
       Mounts: mountsOf(volumes, ids.projectId),
       ...(init ? { Init: true } : {}),
+      ...(resources.pids === undefined ? {} : confined(resources.pids, resources.memoryMB)),
       ...(resources.cpus === undefined ? {} : { NanoCpus: Math.round(resources.cpus * 1e9) }),
       ...(resources.memoryMB === undefined ? {} : { Memory: resources.memoryMB * 1024 * 1024 }),
     },
   };
+}
+
+/** What a neighbour's container gets beyond its share: no swap, no fork bomb, no way to more rights than it began with. */
+function confined(pids: number, memoryMB = 0) {
+  return { PidsLimit: pids, MemorySwap: memoryMB * 1024 * 1024, SecurityOpt: ["no-new-privileges"] };
 }
 
 /** What must be known to ask the container how it is. */

@@ -2,6 +2,7 @@
 import { eq } from "drizzle-orm";
 import { projects } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
+import { cappedBy } from "../pool-rules.ts";
 import { type DeploymentRow, deploymentRow } from "../store.ts";
 import type { Story } from "../story-parts.ts";
 import { takeHostPort } from "./host-port.ts";
@@ -60,7 +61,7 @@ async function release(story: Story, row: DeploymentRow): Promise<StartedContain
       hostPort,
       containerPort,
       init: story.config.init === true,
-      resources: story.config.resources,
+      resources: cappedBy(story.rules, story.config.resources),
       volumes: volumesOf(story.deployment.projectId, story.config.volumes ?? []),
       environment: story.environment,
       stopFirst,

@@ -12,6 +12,8 @@ interface LookRequest {
   /** null: the default branch. */
   branch: string | null;
   access: GitAccess | null;
+  /** The address that git is held to, or empty; see `pinned`. */
+  pin: string;
 }
 
 export interface SeenHead {
@@ -21,13 +23,13 @@ export interface SeenHead {
 }
 
 /**
- * `$1` url, `$2` ref, `$3` kind of the credential or empty, `$4` see `credentialArguments`, `$5` seconds. git ends by itself
+ * `$1` url, `$2` ref, `$3` kind of the credential or empty, `$4` see `credentialArguments`, `$5` seconds, `$6` the address that git is held to or empty. git ends by itself
  * before the caller stops waiting: nothing is left behind on the server.
  */
 const lookScript = `
 set -eu
 umask 077
-url=$1 ref=$2 kind=$3 only=$4 seconds=$5
+url=$1 ref=$2 kind=$3 only=$4 seconds=$5 pin=$6
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 cat >"$directory/input"
@@ -45,11 +47,11 @@ g ls-remote --quiet --symref -- "$url" "$ref"
 export async function lookAtHead(
   shell: Shell,
   target: ShellTarget,
-  { url, branch, access }: LookRequest,
+  { url, branch, access, pin }: LookRequest,
   signal: AbortSignal,
 ): Promise<SeenHead | null> {
   const ref = branch === null ? "HEAD" : `refs/heads/${branch}`;
-  const args = [url, ref, ...credentialArguments(access), String(limits.reconcileLookMs / 1000)];
+  const args = [url, ref, ...credentialArguments(access), String(limits.reconcileLookMs / 1000), pin];
   const { code, stdout, stderr } = await shell.run(target, {
     argv: ["sh", "-c", lookScript, "slipway-look", ...args],
     stdin: credentialInput(access) ?? "",

@@ -10,6 +10,7 @@ import type { Log, LogFields } from "../../../shared/ports/log.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import { DeployFailure } from "../failure.ts";
 import { cloneUrlOf, readGitAccess } from "../git-access.ts";
+import { type PoolRules, pinned, rulesFor } from "../pool-rules.ts";
 import { serverOf } from "../store.ts";
 import { type DueBranch, noteMiss, refreshWatched, takeTurns } from "./due.ts";
 import { lookAtHead, type SeenHead } from "./look.ts";
@@ -21,6 +22,7 @@ export interface ReconcileParts {
   /** Holds the rings `server` and `git`. */
   sealer: Sealer;
   log: Log;
+  pool: PoolRules;
   /** Between two looks at one branch, more or less. */
   everyMs: number;
   signal: AbortSignal;
@@ -69,12 +71,12 @@ function whatFailed(error: unknown): LogFields {
 }
 
 async function headOf(
-  { db, shell, sealer, signal }: ReconcileParts,
+  { db, shell, sealer, pool, signal }: ReconcileParts,
   due: DueBranch,
 ): Promise<SeenHead | null> {
   const server = await serverOf(db, due.serverId);
   if (server === undefined) throw new Error("the server is gone");
   const access = await readGitAccess(db, sealer, due.source, due.organizationId);
-  const url = cloneUrlOf(due.source, access);
-  return lookAtHead(shell, serverTarget(server, sealer), { url, branch: due.branch, access }, signal);
+  const source = await pinned(rulesFor(server, due, pool), cloneUrlOf(due.source, access));
+  return lookAtHead(shell, serverTarget(server, sealer), { ...source, branch: due.branch, access }, signal);
 }

@@ -22,6 +22,7 @@ import { removeHostHook } from "../hooks/remove.ts";
 import { lockHostnames, slugIsFree } from "../hostnames.ts";
 import { newestReadyServer } from "../newest-ready-server.ts";
 import type { PlatformParts } from "../parts.ts";
+import { hasPool } from "../pool.ts";
 import { changeEnv, readEnv } from "../project-env.ts";
 import type { ProjectRow } from "../project-row.ts";
 import { refuseNarrowed } from "../refuse-narrowed.ts";
@@ -100,7 +101,7 @@ async function create(
   { slug, ...project }: Promotion["project"],
 ): Promise<Written> {
   const server = await newestReadyServer(tx, principal);
-  if (server === undefined) {
+  if (server === undefined && !hasPool(parts.poolServers)) {
     const message = "The organization has no bootstrapped server there; add one first.";
     throw new Refusal("conflict", "no_ready_server", message);
   }
@@ -108,7 +109,7 @@ async function create(
   const free = slug !== undefined && (await slugIsFree(tx, parts, slug));
   const now = await insertProject(tx, parts, principal, {
     ...project,
-    serverId: server.id,
+    serverId: server?.id,
     ...(free ? { slug } : {}),
   });
   return { now, left: null };

@@ -4,23 +4,25 @@ import { type Finding, fail, ok, warn } from "../../../shared/contract/finding.t
 import type { Queryable } from "../../../shared/db/database.ts";
 import { firstIdAt } from "../../../shared/domain/identifier.ts";
 import { rowsOf } from "../../../shared/operations/statements.ts";
+import { hasPool, lookAtPool } from "../pool.ts";
 
 /** Tokens between edge and modules hold for 60 s, so that such a difference stops everything. */
 const mostSkewMs = 60_000;
 const noticedSkewMs = 5_000;
 const dayMs = 24 * 3_600_000;
 
-/** `running`: somebody should be at work on open operations. */
+/** `running`: somebody should be at work on open operations. `poolServers`: SLIPWAY_POOL_SERVERS. */
 export async function checkDatabase(
   db: Queryable,
   nowMs: () => number,
-  running: boolean,
+  { running, poolServers }: { running: boolean; poolServers: readonly string[] },
 ): Promise<Finding[]> {
   return [
     await clockFinding(db, nowMs),
     await deliveriesFinding(db, nowMs()),
     await operationsFinding(db, running),
     await serversFinding(db),
+    ...(hasPool(poolServers) ? [await poolFinding(db, poolServers)] : []),
   ];
 }
 
@@ -100,6 +102,15 @@ async function serversFinding(db: Queryable): Promise<Finding> {
     `Failed at their last check: ${names.join(", ")}.`,
     'Run "slipway server check NAME": it says why.',
   );
+}
+
+async function poolFinding(db: Queryable, poolServers: readonly string[]): Promise<Finding> {
+  const looked = await lookAtPool(db, poolServers);
+  const bad = looked.flatMap(({ id, problem }) => (problem === null ? [] : [`${id}: ${problem}`]));
+  if (bad.length === 0) return ok("pool", `${looked.length} servers take projects.`);
+  const say = bad.length === looked.length ? fail : warn;
+  const hint = "Correct SLIPWAY_POOL_SERVERS, or bootstrap the server.";
+  return say("pool", `Of SLIPWAY_POOL_SERVERS take no projects: ${bad.join("; ")}.`, hint);
 }
 
 function named(rows: readonly { id: string }[]): string {

@@ -1,4 +1,5 @@
 /** Removals of projects as a kind of long work, for the runner. */
+import { poolServerAway } from "../../../shared/db/hide-pool-server.ts";
 import type { OperationError } from "../../../shared/domain/deployment.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import { LeaseLost, type OperationKind } from "../../../shared/operations/definition.ts";
@@ -31,6 +32,7 @@ const untouched =
   "The project is as it was. Delete it again, or forget it and leave it running with release=1.";
 const perhapsTouched =
   "The project is still there, but parts of it may be gone from the server. Delete it again, deploy it, or forget it with release=1.";
+const onPool = "The project is still there, but parts of it may be gone from the server. Delete it again.";
 
 /** Of a server that was not reached, or that nothing was asked of. */
 const neverRan: readonly ShellFailureReason[] = ["unreachable", "host_key_changed", "authentication", "sudo"];
@@ -38,7 +40,8 @@ const neverRan: readonly ShellFailureReason[] = ["unreachable", "host_key_change
 function explain(error: unknown, log: Log): OperationError {
   if (error instanceof Refusal) {
     if (error.cause !== undefined) log.info({ err: error.cause, code: error.code }, "a removal failed");
-    return { code: error.code, message: error.message, hint: perhapsTouched, logTail: [] };
+    const hint = error.code === poolServerAway ? onPool : perhapsTouched;
+    return { code: error.code, message: error.message, hint, logTail: [] };
   }
   if (error instanceof ShellFailure) {
     const hint = neverRan.includes(error.reason) ? untouched : perhapsTouched;

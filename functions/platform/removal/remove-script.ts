@@ -19,11 +19,15 @@ command -v docker >/dev/null || { echo gone; exit 0; }
 by_label() { docker "$@" --filter "label=slipway.project=$project"; }
 containers() { by_label ps --all --quiet --no-trunc; }
 volumes() { [ "$with_volumes" != 1 ] || by_label volume ls --quiet; }
-found=$(containers) || exit 1
-if [ -n "$found" ]; then
-  docker stop --time 10 $found >/dev/null 2>&1
-  docker rm --force $found >/dev/null || exit 1
-fi
+tries=0
+while found=$(containers) || exit 1; [ -n "$found" ]; do
+  [ "$tries" -gt 0 ] || docker stop --time 10 $found >/dev/null 2>&1
+  problem=$(docker rm --force $found 2>&1) && continue
+  # A clean-up may be taking one of them away at this moment: the engine refuses then, and a while later it is gone.
+  [ "$tries" -lt 50 ] || { printf '%s\\n' "$problem" >&2; exit 1; }
+  tries=$((tries + 1))
+  sleep 0.2
+done
 networks=$(by_label network ls --quiet) || exit 1
 [ -z "$networks" ] || docker network rm $networks >/dev/null || exit 1
 found=$(volumes) || exit 1

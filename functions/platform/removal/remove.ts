@@ -5,6 +5,7 @@
  */
 import { and, asc, eq, isNull } from "drizzle-orm";
 import type { Sealer } from "../../../shared/crypto/seal.ts";
+import { hidePoolServer } from "../../../shared/db/hide-pool-server.ts";
 import { deployments, projects, servers } from "../../../shared/db/schema.ts";
 import { serverTarget } from "../../../shared/db/server-target.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
@@ -16,6 +17,7 @@ import { ShellFailure, type ShellTarget } from "../../../shared/ports/shell.ts";
 import { applyProxy, type ProxyParts } from "../../../shared/proxy/apply.ts";
 import { claimFence, fencedStep } from "../../../shared/shell/fence.ts";
 import { removeHostHook } from "../hooks/remove.ts";
+import { isPooled } from "../pool.ts";
 import type { ProjectRow } from "../project-row.ts";
 import { removeScript } from "./remove-script.ts";
 import type { RemovalOrder } from "./start.ts";
@@ -39,7 +41,12 @@ export async function remove(parts: RemovalParts, context: RemovalContext): Prom
   if (context.state === "queued") await context.transition("start");
   const project = await projectOf(parts, context);
   const target = await targetOf(parts, project);
-  if (target !== null) await removeFromServer(parts, context, project, target);
+  if (target !== null) {
+    const hidden = await isPooled(parts.db, project);
+    await removeFromServer(parts, context, project, target).catch((error: unknown) => {
+      throw hidden ? hidePoolServer(error) : error;
+    });
+  }
   const { by } = context.progress as unknown as RemovalOrder;
   await removeHostHook(parts, by, project);
   await context.transition("finish", (tx) =>

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCleanUpKind } from "../../../functions/deploy/clean-up-kind.ts";
 import { createDeploymentKind } from "../../../functions/deploy/deployment-kind.ts";
+import type { PoolRules } from "../../../functions/deploy/pool-rules.ts";
 import { createDeploy } from "../../../functions/deploy/routes.ts";
 import { monotonicClock, wallClock } from "../../../shared/adapters/clocks.ts";
 import { createFileBlobStore } from "../../../shared/adapters/file-blob-store.ts";
@@ -28,6 +29,7 @@ import type { Shell } from "../../../shared/ports/shell.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../../database.ts";
 import { redeliverer } from "../../edge/webhooks/redeliverer.ts";
 import { testStreams } from "../../outgoing.ts";
+import { testPool } from "../../pool-rules.ts";
 import { silentLog } from "../../silent-log.ts";
 
 export interface Answer {
@@ -98,7 +100,14 @@ export const rings = () => ({
 const ringKey = () => ({ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") });
 
 export async function openDeployPlatform(
-  options: { shell?: Shell; log?: Log; clock?: Clock; keys?: ReturnType<typeof rings>; mode?: "cloud" } = {},
+  options: {
+    shell?: Shell;
+    log?: Log;
+    clock?: Clock;
+    keys?: ReturnType<typeof rings>;
+    mode?: "cloud";
+    pool?: PoolRules;
+  } = {},
 ): Promise<DeployPlatform> {
   const database = await openTestDatabase();
   const { db, listener } = database;
@@ -109,13 +118,10 @@ export async function openDeployPlatform(
   const uploadFolder = join(tmpdir(), `slipway-uploads-${randomBytes(6).toString("hex")}`);
   const uploads = createFileBlobStore(uploadFolder);
   const parts = {
-    db,
-    shell,
-    sealer,
-    clock: options.clock ?? wallClock,
-    log,
+    ...{ db, shell, sealer, log, clock: options.clock ?? wallClock },
     frameworks: createFrameworkCatalogue(),
     uploads,
+    pool: options.pool ?? testPool,
     baseDomain: "localhost",
   };
   const kind = createDeploymentKind(parts);

@@ -1,5 +1,6 @@
 /** A deploy platform with a lab server that is ready: proxy of the product, one organization, repositories of its own. */
 import { randomBytes } from "node:crypto";
+import type { PoolRules } from "../../../functions/deploy/pool-rules.ts";
 import { installScript } from "../../../functions/platform/bootstrap/install-script.ts";
 import { wallClock } from "../../../shared/adapters/clocks.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
@@ -55,13 +56,22 @@ export type DeploymentBody = any;
 
 export async function openLabWorld(
   { server, git }: { server: LabServer; git: LabGitServer },
-  options: { shell?: Shell; keys?: ReturnType<typeof rings>; runner?: false; clock?: Clock } = {},
+  options: {
+    shell?: Shell;
+    keys?: ReturnType<typeof rings>;
+    runner?: false;
+    clock?: Clock;
+    /** The server is an operator's, and the organization another one. */
+    pool?: PoolRules;
+  } = {},
 ): Promise<LabWorld> {
   const log = recordingLog();
-  const { shell = createSsh2Shell(), keys = rings(), clock = wallClock } = options;
-  const platform = await openDeployPlatform({ shell, log, keys, clock });
-  const organization = await platform.organization();
-  const serverId = await platform.addServer(organization, server);
+  const { shell = createSsh2Shell(), keys = rings(), clock = wallClock, pool } = options;
+  const given = pool === undefined ? {} : { pool };
+  const platform = await openDeployPlatform({ shell, log, keys, clock, ...given });
+  const operator = await platform.organization();
+  const organization = pool === undefined ? operator : await platform.organization();
+  const serverId = await platform.addServer(operator, server);
   await makeReady(server, serverId);
   const runner = options.runner === false ? null : platform.startRunner();
   const owner = `deploy-${randomBytes(4).toString("hex")}`;

@@ -56,7 +56,12 @@ function look(repository: string, withSecret: boolean, branch: string | null = "
   const access: GitAccess = { kind: "token", baseUrl, secret, hostKey: null };
   const url = `${baseUrl}/acme/${repository}.git`;
   const signal = AbortSignal.timeout(30_000);
-  return lookAtHead(shell, {} as ShellTarget, { url, branch, access: withSecret ? access : null }, signal);
+  return lookAtHead(
+    shell,
+    {} as ShellTarget,
+    { url, pin: "", branch, access: withSecret ? access : null },
+    signal,
+  );
 }
 
 it("shows a private branch's head; the credential comes by standard input and stands in no argument", async () => {

@@ -3,6 +3,7 @@ import { reconcile } from "../../../functions/deploy/reconcile/sweep.ts";
 import { sweepEvery } from "../../../functions/sweep-every.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
+import { testPool } from "../../pool-rules.ts";
 import { silentLog } from "../../silent-log.ts";
 import { type LabWorld, openLabWorld } from "./lab-world.ts";
 import { dockerApp, serverSource } from "./sample-apps.ts";
@@ -15,7 +16,15 @@ describeWithLab("a push whose webhook never arrived", (lab) => {
   beforeAll(async () => {
     world = await openLabWorld(lab, { shell });
     const { db, sealer } = world.platform;
-    const parts = { db, shell, sealer, log: silentLog, everyMs: 500, signal: stopping.signal };
+    const parts = {
+      db,
+      shell,
+      sealer,
+      pool: testPool,
+      log: silentLog,
+      everyMs: 500,
+      signal: stopping.signal,
+    };
     sweeping = sweepEvery({ everyMs: 500, run: () => reconcile(parts) }, silentLog, stopping.signal);
   });
   afterAll(async () => {

@@ -1,13 +1,15 @@
 /** Pushes whose delivery never came (decisions.md section 5). The look itself is real in reconcile.lab.test.ts. */
+
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { readHead } from "../../../functions/deploy/reconcile/look.ts";
 import { reconcile } from "../../../functions/deploy/reconcile/sweep.ts";
-import { branchHeads, deployments, operations, projects } from "../../../shared/db/schema.ts";
+import { branchHeads, deployments, operations, projects, servers } from "../../../shared/db/schema.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { type Shell, ShellFailure } from "../../../shared/ports/shell.ts";
 import { edgeUnderTest } from "../../edge/edge-under-test.ts";
 import { deliver, openScene, push, seedProject, sha } from "../../edge/webhooks/scene.ts";
+import { testPool } from "../../pool-rules.ts";
 import { recordingLog } from "../../silent-log.ts";
 import { type DeployPlatform, openDeployPlatform } from "./deploy-platform.ts";
 
@@ -46,7 +48,7 @@ beforeEach(async () => {
 const log = recordingLog();
 const sweep = () =>
   reconcile({
-    ...{ db: platform.db, sealer: platform.sealer, shell, log, everyMs: 300_000 },
+    ...{ db: platform.db, sealer: platform.sealer, shell, log, pool: testPool, everyMs: 300_000 },
     signal: new AbortController().signal,
   });
 
@@ -121,6 +123,8 @@ describe("the reconcile job", () => {
     const edge = edgeUnderTest(scene.db);
     const id = await seedProject(scene);
     const ready = await watched();
+    const { organizationId } = scene;
+    await platform.db.update(servers).set({ organizationId }).where(eq(servers.id, ready.serverId));
     await platform.db.update(projects).set({ serverId: ready.serverId }).where(eq(projects.id, id));
     const url = `https://github.com/${scene.repository}.git`;
     heads.set(url, sha("a")).set(ready.cloneUrl, sha("a"));

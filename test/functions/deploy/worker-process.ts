@@ -1,4 +1,5 @@
 /** A controller as a process of its own, for tests that kill it. Reads what it needs as one line of JSON on standard input. */
+
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createCleanUpKind } from "../../../functions/deploy/clean-up-kind.ts";
@@ -12,6 +13,7 @@ import { createFrameworkCatalogue } from "../../../shared/adapters/vercel-framew
 import { createSealer, type KeyRings } from "../../../shared/crypto/seal.ts";
 import type { LeaseTimes } from "../../../shared/operations/lease-times.ts";
 import { createRunner } from "../../../shared/operations/runner.ts";
+import { testPool } from "../../pool-rules.ts";
 import { silentLog } from "../../silent-log.ts";
 
 export interface WorkerInput {
@@ -33,6 +35,7 @@ const parts = {
   log: silentLog,
   frameworks: createFrameworkCatalogue(),
   uploads: createFileBlobStore(join(tmpdir(), "slipway-test-uploads")),
+  pool: testPool,
   baseDomain: "localhost",
 };
 createRunner({

@@ -70,7 +70,7 @@ export interface TestPlatform {
 
 /** `shell`: a real one, for the lab. */
 export async function openTestPlatform(
-  options: { shell?: Shell; gitHost?: GitHost; outgoing?: Outgoing } = {},
+  options: { shell?: Shell; gitHost?: GitHost; outgoing?: Outgoing; poolServers?: readonly string[] } = {},
 ): Promise<TestPlatform> {
   const { db, listener, close } = await openTestDatabase();
   const shell = scriptedShell();
@@ -95,6 +95,7 @@ export async function openTestPlatform(
     log: silentLog,
     clock: wallClock,
     baseUrl: "https://slipway.example.com",
+    poolServers: options.poolServers,
     limiter: createMemoryLimiter(),
     setUpCode: createSetUpCode(() => undefined),
     fingerprintKey: randomBytes(32).toString("base64"),

@@ -26,7 +26,7 @@ describe("the input of a build", () => {
 
   const run = (dockerfile: string, registries: Parameters<typeof buildInput>[0]) => {
     const file = join(folder, "Dockerfile");
-    const args = [folder, folder, file, dockerfile, "tag", "fd00::1", "1", "o", "p", "d"];
+    const args = [folder, folder, file, dockerfile, "tag", "fd00::1", "1", "o", "p", "d", "", "", ""];
     execFileSync("sh", ["-c", buildScript, "build", ...args], {
       input: buildInput(registries, { WORD: "it's $HOME\nand more" }),
       env: { PATH: `${folder}/bin:${process.env["PATH"]}`, HOME: folder, SEEN: folder, DIRECTORY: folder },

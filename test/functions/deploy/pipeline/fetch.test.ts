@@ -42,14 +42,14 @@ const demand: RequestListener = (_, response) =>
   response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end();
 
 /** As the unit starts it: the credential on a standard input that is a deleted file. */
-async function fetchFrom(url: string, access: GitAccess | null) {
+async function fetchFrom(url: string, access: GitAccess | null, pin = "") {
   const directory = mkdtempSync(join(folder, "deployment-"));
   const file = join(folder, "input");
   writeFileSync(file, credentialInput(access) ?? "", { mode: 0o600 });
   const input = openSync(file, "r");
   rmSync(file);
   const repository = join(folder, "repository.git");
-  const args = fetchArguments({ repository, directory, url, branch: null, commitSha: null, access });
+  const args = fetchArguments({ repository, directory, url, branch: null, commitSha: null, access, pin });
   const child = spawn("sh", ["-c", fetchScript, "fetch", ...args], { stdio: [input, "pipe", "pipe"] });
   closeSync(input);
   let output = "";
@@ -107,10 +107,45 @@ describe("a fetch with a token", () => {
     }
   });
 
+  it("is held to the address that was checked, whatever the name leads to by now", async () => {
+    const host = await serve(demand);
+    const { port } = new URL(host.url);
+    // No resolver knows this name.
+    const url = `http://checked.invalid:${port}/acme/shop.git`;
+    const held = await fetchFrom(
+      url,
+      access(`http://checked.invalid:${port}`),
+      `checked.invalid:${port}:127.0.0.1`,
+    );
+    expect(explainFetch(held.code, held.output.split("\n")).code).toBe("git_not_allowed");
+    expect(host.asked.map(({ authorization }) => authorization)).toContain(basic);
+
+    const elsewhere = await serve(demand);
+    const name = `http://localhost:${new URL(elsewhere.url).port}`;
+    const pin = `${new URL(name).host}:127.0.0.9`;
+    const kept = await fetchFrom(`${name}/acme/shop.git`, null, pin);
+    expect(explainFetch(kept.code, kept.output.split("\n")).code).toBe("git_unreachable");
+    expect(elsewhere.asked).toEqual([]);
+  });
+
+  it("that is held to an address follows no redirect, without a credential either", async () => {
+    const inside = await serve(demand);
+    const host = await serve((request, response) =>
+      response.writeHead(302, { location: `${inside.url}${request.url}` }).end(),
+    );
+    const { code, output } = await fetchFrom(
+      `${host.url}/acme/shop.git`,
+      null,
+      `${new URL(host.url).host}:127.0.0.1`,
+    );
+    expect(explainFetch(code, output.split("\n")).code).toBe("git_redirected");
+    expect(inside.asked).toEqual([]);
+  });
+
   it("has the token in no argument", () => {
-    const request = { repository: "r", directory: "d", url: "u", branch: null, commitSha: null };
+    const request = { repository: "r", directory: "d", url: "u", branch: null, commitSha: null, pin: "" };
     const args = fetchArguments({ ...request, access: access("https://git.test:8443/sub") });
-    expect(args.slice(5)).toEqual(["token", "https://git.test:8443"]);
+    expect(args.slice(5)).toEqual(["token", "https://git.test:8443", ""]);
   });
 });
 

@@ -21,6 +21,7 @@ const text = (detected: Detected, options: Partial<Parameters<typeof planBuild>[
     mounts: true,
     environment: "abc123",
     volumePaths: [],
+    cacheOf: null,
     ...options,
   });
   return plan.dockerfile.kind === "generated" ? plan.dockerfile.text.trimEnd().split("\n") : [];
@@ -31,7 +32,7 @@ describe("the build plan", () => {
     expect(
       planBuild(
         { kind: "dockerfile", dockerfile: "Dockerfile" },
-        { build: {}, mounts: true, environment: null, volumePaths: [] },
+        { build: {}, mounts: true, environment: null, volumePaths: [], cacheOf: null },
       ),
     ).toEqual({
       title: "Dockerfile of the repository",
@@ -58,6 +59,19 @@ describe("the build plan", () => {
       "ENV HOST=0.0.0.0",
       'CMD ["/bin/sh","-c","next start"]',
     ]);
+  });
+
+  it("among strangers takes layers of its own project alone from the cache", () => {
+    const site: Detected = {
+      ...node(),
+      kind: "site",
+      outputDirectory: "dist",
+      singlePage: false,
+    } as Detected;
+    const lines = text(site, { cacheOf: "prj_1", mounts: false });
+    const starts = lines.flatMap((line, at) => (line.startsWith("FROM ") ? [lines[at + 1]] : []));
+    expect(starts).toEqual(["LABEL slipway.cache=prj_1", "LABEL slipway.cache=prj_1"]);
+    expect(lines.join()).not.toContain("--mount");
   });
 
   it("of an old builder has no mounts, and copies everything first where the install step may need it", () => {
@@ -99,7 +113,13 @@ describe("the build plan", () => {
     ]);
     expect(lines.at(-1)).toContain("/index.html");
     expect(
-      planBuild(detected, { build: { port: 9_000 }, mounts: true, environment: null, volumePaths: [] }).port,
+      planBuild(detected, {
+        build: { port: 9_000 },
+        mounts: true,
+        environment: null,
+        volumePaths: [],
+        cacheOf: null,
+      }).port,
     ).toBe(9_000);
   });
 
@@ -114,7 +134,7 @@ describe("the build plan", () => {
   it("of plain files sends only their directory to the builder", () => {
     const plan = planBuild(
       { kind: "static", directory: "public" },
-      { build: {}, mounts: true, environment: null, volumePaths: [] },
+      { build: {}, mounts: true, environment: null, volumePaths: [], cacheOf: null },
     );
     expect(plan).toMatchObject({ context: "public", port: 8_080, init: true });
   });
