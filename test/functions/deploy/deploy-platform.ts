@@ -99,15 +99,10 @@ export const rings = () => ({
 });
 const ringKey = () => ({ kid: randomBytes(4).toString("hex"), key: randomBytes(32).toString("base64") });
 
+type Given = Partial<{ shell: Shell; log: Log; clock: Clock; keys: ReturnType<typeof rings> }>;
+
 export async function openDeployPlatform(
-  options: {
-    shell?: Shell;
-    log?: Log;
-    clock?: Clock;
-    keys?: ReturnType<typeof rings>;
-    mode?: "cloud";
-    pool?: PoolRules;
-  } = {},
+  options: Given & { mode?: "cloud"; pool?: PoolRules } = {},
 ): Promise<DeployPlatform> {
   const database = await openTestDatabase();
   const { db, listener } = database;
