@@ -4,7 +4,7 @@
  * the cluster), since a pid alone may have been reused. Its log goes straight to a file: a pipe would break with us.
  */
 import { spawn } from "node:child_process";
-import { open, readFile, readlink, rm } from "node:fs/promises";
+import { open, readdir, readFile, readlink, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StartFailure } from "../domain/start-failure.ts";
@@ -106,6 +106,40 @@ export async function removeStaleLocks(layout: EmbeddedLayout): Promise<void> {
   for (const file of [pidFile(layout), socket, `${socket}.lock`]) await rm(file, { force: true });
 }
 
+/**
+ * A session at work does not notice that its postmaster was killed, and a new one refuses to start beside it. There is
+ * nothing to wait for: whoever asked is cut off, and recovery undoes what was not committed. Called as `removeStaleLocks`.
+ */
+export async function endOrphans(layout: EmbeddedLayout): Promise<void> {
+  for (const endMs = Date.now() + orphansMs; Date.now() < endMs; await sleep(20)) {
+    const orphans = await sessionsIn(layout.data);
+    if (orphans.length === 0) return;
+    for (const pid of orphans) endHard(pid);
+  }
+}
+
+async function sessionsIn(data: string): Promise<number[]> {
+  const pids = (await readdir("/proc")).map(Number).filter((pid) => pid > 0);
+  const here = await Promise.all(
+    pids.map(async (pid) => {
+      const name = await readFile(`/proc/${pid}/comm`, "utf8").catch(() => "");
+      return name.trim() === "postgres" && (await runsIn(pid, data)) ? [pid] : [];
+    }),
+  );
+  return here.flat();
+}
+
+function endHard(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    // It ended by itself meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/** One that waits for a disk ends when that answers. */
+const orphansMs = 10_000;
 const fastStopMs = 20_000;
 const immediateStopMs = 5_000;
 
@@ -140,7 +174,7 @@ async function waitUntilGone(pid: number, layout: EmbeddedLayout): Promise<void>
   while (await runsIn(pid, layout.data)) await sleep(250, undefined, { ref: false });
 }
 
-/** The postmaster works inside its cluster; nothing else does. Absent, ended and zombie processes have no such link. */
+/** The postmaster and its sessions work inside their cluster; nothing else does. Absent, ended and zombie processes have no such link. */
 async function runsIn(pid: number, data: string): Promise<boolean> {
   return (await readlink(`/proc/${pid}/cwd`).catch(() => "")) === data;
 }

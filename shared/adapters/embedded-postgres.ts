@@ -21,6 +21,7 @@ import { boundLog } from "./embedded-postgres-log.ts";
 import { makeDatabase, probe } from "./embedded-postgres-probe.ts";
 import {
   adoptPostmaster,
+  endOrphans,
   findPostmaster,
   type Postmaster,
   removeStaleLocks,
@@ -54,6 +55,8 @@ const probeMs = 2_000;
 /** A crash loop ends here: five restarts within ten minutes. */
 const restartsMost = 5;
 const restartWindowMs = 10 * 60_000;
+/** After a start that failed, which counts as one of them. */
+const restartAgainMs = 1_000;
 const logCheckMs = 5 * 60_000;
 
 interface Place {
@@ -100,6 +103,7 @@ async function startReady(place: Place, signal: AbortSignal | undefined): Promis
       `Another process serves the database in ${layout.data}, perhaps in a container that shares it. Stop that one first.`,
     );
   }
+  await endOrphans(layout);
   await removeStaleLocks(layout);
   const postmaster = await startPostmaster(layout, binaries.postgres);
   return orStop(place, postmaster, async () => {
@@ -149,17 +153,25 @@ function keepRunning(place: Place, first: Postmaster, onLost: EmbeddedPostgresOp
   let current = first;
   const keeping = (async () => {
     const restarts: number[] = [];
+    let failure: unknown;
     for (;;) {
       await Promise.race([current.gone, aborted(stopping.signal)]);
       if (stopping.signal.aborted) return;
       const nowMs = Date.now();
       restarts.push(nowMs);
       const recent = restarts.filter((atMs) => nowMs - atMs < restartWindowMs).length;
-      place.log.error({ pid: current.pid, recent }, "the embedded database ended by itself");
+      place.log.error({ pid: current.pid, recent }, "the embedded database does not run");
       if (recent > restartsMost)
-        throw new Error(`The embedded database died ${recent} times within ten minutes.`);
-      current = await startReady(place, stopping.signal);
-      place.log.info({ pid: current.pid }, "the embedded database runs again");
+        throw new Error(`The embedded database died ${recent} times within ten minutes.`, { cause: failure });
+      try {
+        current = await startReady(place, stopping.signal);
+        place.log.info({ pid: current.pid }, "the embedded database runs again");
+      } catch (error) {
+        stopping.signal.throwIfAborted();
+        failure = error;
+        place.log.error({ err: error }, "the embedded database did not start again");
+        await sleep(restartAgainMs);
+      }
     }
   })().catch((error: unknown) => {
     if (stopping.signal.aborted) return;

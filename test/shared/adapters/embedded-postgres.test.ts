@@ -153,6 +153,22 @@ describe("the database of a running platform", { timeout: limitMs }, () => {
     folder.release();
   });
 
+  test("is started again while a session of the killed one is still at work", async () => {
+    const folder = await openDataFolder(await miniatures.used(user), { purpose: "platform" });
+    const database = await startEmbeddedPostgres({ folder, log });
+    const endless = ask(database.url, "SELECT count(*) FROM generate_series(1, 1e12)").catch(() => "cut off");
+    const working =
+      "SELECT count(*)::int FROM pg_stat_activity WHERE query LIKE '%generate_series%1e12%' AND pid <> pg_backend_pid()";
+    await expect.poll(() => ask(database.url, working)).toBe(1);
+    const died = database.pid();
+    process.kill(died, "SIGKILL");
+    await expect.poll(() => database.pid(), { timeout: 20_000 }).not.toBe(died);
+    expect(await endless).toBe("cut off");
+    expect(await ask(database.url, "SELECT 1 AS one")).toBe(1);
+    await database.stop();
+    folder.release();
+  });
+
   test("that was adopted is watched, and started again too", async () => {
     const path = await miniatures.used(user);
     const killed = await miniatures.startReady(path, user);
@@ -200,6 +216,8 @@ async function ask(url: string, statement: string): Promise<unknown> {
     connectionTimeoutMillis: 5_000,
     query_timeout: 10_000,
   });
+  // The end of a killed database is told twice: to whoever asks, and so.
+  client.on("error", () => undefined);
   await client.connect();
   try {
     const { rows } = await client.query<Record<string, unknown>>(statement);
