@@ -21,6 +21,9 @@ const hints: Partial<Record<ShellFailureReason, { code: string; hint: string }>>
 };
 
 export function explain(error: unknown, log: Log): OperationError {
+  if ((error instanceof DeployFailure || error instanceof Refusal) && error.cause !== undefined) {
+    log.info({ err: error.cause, code: error.code }, "a deployment failed");
+  }
   if (error instanceof DeployFailure) {
     const { code, message, hint, logTail } = error;
     return { code, message, hint, logTail: [...logTail] };

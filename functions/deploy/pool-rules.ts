@@ -9,6 +9,7 @@ import type { PoolLimits } from "../../shared/domain/pool.ts";
 import type { Resources } from "../../shared/domain/project.ts";
 import { OutgoingFailure } from "../../shared/ports/outgoing.ts";
 import { DeployFailure } from "./failure.ts";
+import { serverUnreachableCode } from "./pipeline/hand.ts";
 import type { BuildPlan } from "./pipeline/plan.ts";
 
 export interface PoolRules extends PoolLimits {
@@ -84,7 +85,20 @@ async function publicAddresses(rules: PoolRules, hostname: string): Promise<stri
   }
 }
 
+/** Failures whose way out is the server's or its registries', which the project's people do not have. */
+const ofOperator: ReadonlySet<string> = new Set([
+  serverUnreachableCode,
+  "server_not_ready",
+  "disk_full",
+  "image_not_allowed",
+]);
+
 /** What the project's people are told of a failure. */
 export function toldOf(rules: PoolRules | null, error: unknown): unknown {
-  return rules === null ? error : hidePoolServer(error);
+  if (rules === null) return error;
+  if (!(error instanceof DeployFailure) || !ofOperator.has(error.code)) return hidePoolServer(error);
+  const hint = "Deploy again later; if it stays so, tell whoever runs this cloud.";
+  const told = new DeployFailure(error.code, error.message, hint, error.logTail);
+  told.cause = error.cause;
+  return told;
 }

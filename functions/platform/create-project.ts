@@ -70,8 +70,9 @@ export async function insertProject(
   await lockHostnames(tx);
   // Under that lock two that come at once see each other's place.
   const serverId = named ?? (await placeOnPool(tx, space.poolServers));
-  const slug = await chooseSlug(tx, space, wantedSlug, wanted.name);
   const { organizationId } = principal;
+  const isFree = (slug: string) => slugIsFree(tx, space, slug, organizationId);
+  const slug = await chooseSlug(isFree, wantedSlug, wanted.name);
   const [row] = await tx
     .insert(projects)
     .values({ id: newId("project"), organizationId, slug, serverId, ...settings, ...sourceColumns(source) })
@@ -108,22 +109,21 @@ async function keepServer(tx: Transaction, serverId: string): Promise<void> {
 }
 
 async function chooseSlug(
-  tx: Transaction,
-  space: NameSpace,
+  isFree: (slug: string) => Promise<boolean>,
   wanted: string | undefined,
   name: string,
 ): Promise<string> {
   if (wanted !== undefined) {
-    if (await slugIsFree(tx, space, wanted)) return wanted;
+    if (await isFree(wanted)) return wanted;
     throw new Refusal("conflict", "slug_taken", `The slug ${wanted} is taken; choose another one.`, {
       details: [{ path: "body.slug", message: "is taken" }],
     });
   }
   const base = slugFrom(name);
-  if (await slugIsFree(tx, space, base)) return base;
+  if (await isFree(base)) return base;
   for (let attempt = 0; attempt < attemptsMost; attempt++) {
     const candidate = `${base.slice(0, 34).replace(/-+$/, "")}-${randomInt(1_000, 99_999)}`;
-    if (await slugIsFree(tx, space, candidate)) return candidate;
+    if (await isFree(candidate)) return candidate;
   }
   throw new Refusal("conflict", "slug_taken", "No free slug was found for this name; give one in `slug`.");
 }

@@ -129,7 +129,7 @@ async function changeOn(parts: PlatformParts, project: ProjectRow, change: Chang
 
 async function insertFree(parts: PlatformParts, tx: Transaction, row: DomainRow): Promise<void> {
   await lockHostnames(tx);
-  const answer = await askHostname(tx, parts, row.hostname);
+  const answer = await askHostname(tx, parts, row);
   if (answer !== "free") {
     const message = answer === "platform" ? "is the address of Slipway itself" : "is taken";
     throw new Refusal("conflict", "hostname_taken", `The host name ${row.hostname} ${message}.`, {

@@ -23,10 +23,18 @@ const grants: readonly string[] = [
   "select (id, resource_id, category, created_at), insert on alerts",
 ];
 
+/** Not of `all tables in schema`: one that an extension or somebody else has put beside ours would refuse it as a whole. */
+const revokeAll = `
+  do $$ declare each regclass; begin
+    for each in select oid from pg_class where relnamespace = 'public'::regnamespace
+      and relkind in ('r', 'p', 'v', 'm', 'f') and pg_has_role(relowner, 'usage')
+    loop execute format('revoke all privileges on table %s from ${edgeRole}', each); end loop;
+  end $$`;
+
 /** In one transaction: an edge that is asked meanwhile sees the old grants or the new ones, never none. */
 export function grantsOfEdge(): string[] {
   return [
-    `revoke all privileges on all tables in schema public from ${edgeRole}`,
+    revokeAll,
     `grant usage on schema public to ${edgeRole}`,
     ...grants.map((each) => `grant ${each} to ${edgeRole}`),
   ];

@@ -106,7 +106,7 @@ async function create(
     throw new Refusal("conflict", "no_ready_server", message);
   }
   await lockHostnames(tx);
-  const free = slug !== undefined && (await slugIsFree(tx, parts, slug));
+  const free = slug !== undefined && (await slugIsFree(tx, parts, slug, principal.organizationId));
   const now = await insertProject(tx, parts, principal, {
     ...project,
     serverId: server?.id,

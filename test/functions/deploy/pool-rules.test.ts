@@ -1,13 +1,16 @@
 /** What holds for a deployment on a server of others, by itself; on a real one: pool.lab.test.ts. */
 import { describe, expect, it } from "vitest";
+import { explain } from "../../../functions/deploy/explain.ts";
+import { DeployFailure } from "../../../functions/deploy/failure.ts";
 import { buildArguments } from "../../../functions/deploy/pipeline/build.ts";
 import { namesOf } from "../../../functions/deploy/pipeline/names.ts";
-import { cappedBy, pinned, requireOurPlan, rulesFor } from "../../../functions/deploy/pool-rules.ts";
+import { cappedBy, pinned, requireOurPlan, rulesFor, toldOf } from "../../../functions/deploy/pool-rules.ts";
 import { hidePoolServer } from "../../../shared/db/hide-pool-server.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import { OutgoingFailure } from "../../../shared/ports/outgoing.ts";
 import { ShellFailure } from "../../../shared/ports/shell.ts";
 import { testPool } from "../../pool-rules.ts";
+import { silentLog } from "../../silent-log.ts";
 
 const plan = { title: "", context: ".", port: null, init: true } as const;
 
@@ -97,3 +100,28 @@ it("tells nothing of a server that cannot be used", () => {
   const own = new Refusal("conflict", "slug_taken", "Taken.");
   expect(hidePoolServer(own)).toBe(own);
 });
+
+it("keeps for the operator's log what it does not tell", () => {
+  const logged: unknown[] = [];
+  const log = { ...silentLog, info: (fields: object) => void logged.push(fields) };
+  const cause = new ShellFailure("authentication", "The server at 203.0.113.9:22 refused the credential.");
+  expect(explain(toldOf(testPool, cause), log).code).toBe("pool_server_unavailable");
+  expect(logged).toEqual([{ err: cause, code: "pool_server_unavailable" }]);
+  const lost = new DeployFailure("server_unreachable", "The server could not be reached for a minute.");
+  lost.cause = cause;
+  explain(toldOf(testPool, lost), log);
+  expect(logged).toContainEqual({ err: cause, code: "server_unreachable" });
+});
+
+it.each(["server_unreachable", "server_not_ready", "disk_full", "image_not_allowed"])(
+  "names a way out of %s that does not need the server",
+  (code) => {
+    const failure = new DeployFailure(code, "It failed.", "Free its disk, check its SSH port.", [
+      "last line",
+    ]);
+    const told = toldOf(testPool, failure);
+    expect(told).toMatchObject({ code, message: "It failed.", logTail: ["last line"] });
+    expect((told as DeployFailure).hint).toContain("whoever runs this cloud");
+    expect(toldOf(null, failure)).toBe(failure);
+  },
+);

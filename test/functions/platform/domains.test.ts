@@ -103,6 +103,21 @@ describe("attaching a host name", () => {
     expect((await acme.call("POST", "/api/projects", wanted)).body.code).toBe("slug_taken");
   });
 
+  it("keeps what lies below a project's own address for its organization, whoever comes first", async () => {
+    const other = await platform.organization();
+    const theirs = await addProject(other.call, await addServer(other.call));
+    const slug = (await acme.call("GET", `/api/projects/${projectId}`)).body.data.slug;
+    const below = { hostname: `sign-in.${slug}.apps.test` };
+    const refused = await other.call("POST", `/api/projects/${theirs}/domains`, below);
+    expect([refused.status, refused.body.code]).toEqual([409, "hostname_taken"]);
+    expect((await acme.call("POST", path, below)).status).toBe(201);
+    const early = `early${unique}`;
+    const hostname = `a.b.${early}.apps.test`;
+    expect((await other.call("POST", `/api/projects/${theirs}/domains`, { hostname })).status).toBe(201);
+    const wanted = { name: "x", slug: early, serverId, source: { kind: "git", owner: "a", repo: "b" } };
+    expect((await acme.call("POST", "/api/projects", wanted)).body.code).toBe("slug_taken");
+  });
+
   it("lets only one of two win who take a name at the same moment", async () => {
     const hostname = `race${unique}.example.com`;
     const answers = await Promise.all(Array.from({ length: 6 }, () => acme.call("POST", path, { hostname })));

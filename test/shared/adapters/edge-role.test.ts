@@ -1,4 +1,5 @@
 /** What the edge's own role may do. That it is enough, the edge's suites on workerd show: they run under it. */
+import { randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { migrateDatabase } from "../../../shared/adapters/postgres-migrate.ts";
@@ -59,3 +60,33 @@ test("a migration gives it what it lacks and takes what it should not have", asy
   await asEdge("select id from webhook_deliveries");
   await expect(asEdge("select id from servers")).rejects.toThrow();
 });
+
+test("a table that somebody else has made beside ours stops no migration", async () => {
+  const { db, url } = database;
+  const owner = `owner_${randomBytes(4).toString("hex")}`;
+  const name = new URL(url).pathname.slice(1);
+  await db.execute(sql.raw("create table not_ours (id text)"));
+  await db.execute(sql.raw(`create role ${owner} login`));
+  try {
+    await db.execute(sql.raw(ownedBy(owner, name)));
+    const asOwner = new URL(url);
+    asOwner.username = owner;
+    await migrateDatabase(asOwner.href, { log: silentLog });
+  } finally {
+    await db.execute(sql.raw(`reassign owned by ${owner} to current_user`));
+    await db.execute(sql.raw(`drop owned by ${owner}`));
+    await db.execute(sql.raw(`drop role ${owner}`));
+  }
+});
+
+/** Everything of ours, as on a database where the platform is no superuser. */
+function ownedBy(owner: string, database: string): string {
+  return `
+    alter database "${database}" owner to ${owner};
+    alter schema drizzle owner to ${owner};
+    do $$ declare each regclass; begin
+      for each in select oid from pg_class where relkind = 'r' and relname <> 'not_ours'
+        and relnamespace in ('public'::regnamespace, 'drizzle'::regnamespace)
+      loop execute format('alter table %s owner to ${owner}', each); end loop;
+    end $$`;
+}
