@@ -4,6 +4,7 @@
  */
 import { secretClasses } from "../shared/domain/instance-secrets.ts";
 import {
+  edgeDatabaseName,
   identityKeyName,
   identityPublicName,
   type Part,
@@ -37,6 +38,7 @@ export const containerVariables = [
   "SLIPWAY_QUEUE_DEPLOY",
   "SLIPWAY_QUEUE_DEPLOY_DEAD",
   "SLIPWAY_METRICS_PORT",
+  edgeDatabaseName,
   identityKeyName,
   identityPublicName,
   ...secretClasses.map(sealName),
@@ -112,7 +114,11 @@ function readSecrets(value: ReadValue, readFile: (path: string) => string): Read
       { cause },
     );
   }
-  return (name) => (content[name] === undefined ? value(name) : JSON.stringify(content[name]));
+  return (name) => {
+    const held = content[name];
+    if (held === undefined) return value(name);
+    return typeof held === "string" ? held : JSON.stringify(held);
+  };
 }
 
 function wrong(message: string): StartFailure {

@@ -7,7 +7,12 @@ import "./quick-imports.ts";
 import { readFileSync } from "node:fs";
 import packageDocument from "../package.json" with { type: "json" };
 import { openLog } from "../shared/adapters/pino-log.ts";
-import { readIdentityKey, readIdentityPublicKeys, readRings } from "../shared/domain/module-secrets.ts";
+import {
+  readEdgeDatabase,
+  readIdentityKey,
+  readIdentityPublicKeys,
+  readRings,
+} from "../shared/domain/module-secrets.ts";
 import { StartFailure } from "../shared/domain/start-failure.ts";
 import type { Log } from "../shared/ports/log.ts";
 import { type Configuration, readConfiguration } from "./configuration.ts";
@@ -22,12 +27,16 @@ async function main([name, folder]: readonly string[]): Promise<void> {
     isRoot: process.getuid?.() === 0,
     workingDirectory: process.cwd(),
   });
-  const databaseUrl = needDatabase(configuration);
   if (name === "set-up") {
     const { setUp } = await import("./set-up-part.ts");
-    return setUp(databaseUrl, folder ?? "/secrets", openLog({ level: configuration.logLevel }));
+    return setUp(
+      needDatabase(configuration),
+      folder ?? "/secrets",
+      openLog({ level: configuration.logLevel }),
+    );
   }
   const settings = readContainerSettings(name, process.env, (path) => readFileSync(path, "utf8"));
+  const databaseUrl = databaseOf(settings, configuration);
   const log = openLog({ level: configuration.logLevel });
   for (const warning of configuration.warnings) log.warn({}, warning);
   const options = { configuration, settings, databaseUrl, version: packageDocument.version, log, say };
@@ -83,6 +92,11 @@ function requireSecrets({ part, secret }: ContainerSettings): void {
 
 function say(line: string): void {
   console.log(line);
+}
+
+/** The owner's address is the edge's only where nobody could make a role for it. */
+function databaseOf({ part, secret }: ContainerSettings, configuration: Configuration): string {
+  return (part === "edge" ? readEdgeDatabase(secret) : undefined) ?? needDatabase(configuration);
 }
 
 function needDatabase({ databaseUrl }: Configuration): string {

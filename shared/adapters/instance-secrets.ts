@@ -32,8 +32,12 @@ export async function readInstanceSecrets(dataFolder: string): Promise<InstanceS
   return known === undefined ? undefined : completed(known);
 }
 
-/** Nothing is sealed with the identity: who takes it out gets a new one. */
-type KnownSecrets = { classes: Partial<Record<SecretClass, KeyRing>>; identity?: IdentityKey };
+/** Nothing is sealed with the identity or the password: who takes one out gets a new one. */
+type KnownSecrets = {
+  classes: Partial<Record<SecretClass, KeyRing>>;
+  identity?: IdentityKey;
+  edgePassword?: string;
+};
 
 async function readSecrets(file: string): Promise<KnownSecrets | undefined> {
   let text: string;
@@ -59,6 +63,7 @@ function isKnown(value: Partial<KnownSecrets>): value is KnownSecrets {
   return (
     (value.identity === undefined ||
       (value.identity?.crv === "Ed25519" && typeof value.identity.d === "string")) &&
+    (value.edgePassword === undefined || /^\w{32,}$/.test(value.edgePassword)) &&
     rings.length > 0 &&
     rings.every((ring) => ring.length > 0) &&
     keys.every(({ kid, key }) => typeof kid === "string" && Buffer.from(key, "base64").length === 32)
@@ -70,6 +75,7 @@ function completed(known: KnownSecrets | undefined): InstanceSecrets {
   return {
     classes: { ...known?.classes, ...(Object.fromEntries(rings) as Record<SecretClass, KeyRing>) },
     identity: known?.identity ?? newIdentity(),
+    edgePassword: known?.edgePassword ?? randomBytes(24).toString("hex"),
   };
 }
 

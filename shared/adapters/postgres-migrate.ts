@@ -27,10 +27,14 @@ const oldestServer = 150_000;
 const awayMs = 120_000;
 const againMs = 500;
 
+export type MigratedDatabase = ReturnType<typeof drizzle>;
+
 export interface MigrateOptions {
   log: Log;
   /** How long a database that is away is waited for, in milliseconds. Default two minutes. */
   waitMs?: number;
+  /** Done under the same lock before the migrations, each time they are tried. */
+  before?: (db: MigratedDatabase) => Promise<void>;
   /** Ends the wait, with its reason. */
   signal?: AbortSignal;
 }
@@ -40,12 +44,12 @@ export interface MigrateOptions {
  * and `database_too_old`.
  */
 export async function migrateDatabase(url: string, options: MigrateOptions): Promise<void> {
-  const { log, waitMs = awayMs, signal } = options;
+  const { log, waitMs = awayMs, signal, before } = options;
   const endMs = performance.now() + waitMs;
   let told: string | undefined;
   for (;;) {
     try {
-      return await migrateOnce(directUrl(url));
+      return await migrateOnce(directUrl(url), before);
     } catch (error) {
       const reason = whyAway(error);
       if (reason === undefined) throw error;
@@ -61,7 +65,7 @@ export async function migrateDatabase(url: string, options: MigrateOptions): Pro
 }
 
 /** `url` must reach the database itself, not a pooler in transaction mode: the lock belongs to a session. */
-async function migrateOnce(url: string): Promise<void> {
+async function migrateOnce(url: string, before: MigrateOptions["before"]): Promise<void> {
   const db = drizzle({
     connection: {
       connectionString: url,
@@ -82,6 +86,7 @@ async function migrateOnce(url: string): Promise<void> {
         "The database was made by a newer version of Slipway. Start that version, or restore the backup from before the upgrade (docs/operating.md).",
       );
     }
+    await before?.(db);
     await migrate(db, { migrationsFolder });
     await grantToEdge(db);
   } finally {
@@ -100,7 +105,7 @@ export async function findMigrations(url: string): Promise<{ pending: number; ne
   }
 }
 
-async function compare(db: ReturnType<typeof drizzle>): Promise<{ pending: number; newer: boolean }> {
+async function compare(db: MigratedDatabase): Promise<{ pending: number; newer: boolean }> {
   const known = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
   const table = await db.execute<{ found: boolean }>(
     sql`SELECT to_regclass('drizzle.__drizzle_migrations') IS NOT NULL AS found`,
@@ -114,7 +119,7 @@ async function compare(db: ReturnType<typeof drizzle>): Promise<{ pending: numbe
 }
 
 /** Where the edge has a role of its own: a column that a migration brought is no use to it without. */
-async function grantToEdge(db: ReturnType<typeof drizzle>): Promise<void> {
+async function grantToEdge(db: MigratedDatabase): Promise<void> {
   const { rows } = await db.execute(sql`SELECT FROM pg_roles WHERE rolname = ${edgeRole}`);
   if (rows.length === 0) return;
   await db.transaction(async (tx) => {
@@ -122,7 +127,7 @@ async function grantToEdge(db: ReturnType<typeof drizzle>): Promise<void> {
   });
 }
 
-async function requireServer(db: ReturnType<typeof drizzle>): Promise<void> {
+async function requireServer(db: MigratedDatabase): Promise<void> {
   const { rows } = await db.execute<{ version: string }>(
     sql`SELECT current_setting('server_version_num') AS version`,
   );

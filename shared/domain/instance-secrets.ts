@@ -42,4 +42,6 @@ export interface IdentityKey {
 export interface InstanceSecrets {
   classes: Record<SecretClass, KeyRing>;
   identity: IdentityKey;
+  /** Of the database role that an edge in a container of its own signs in under (shared/db/edge-role.ts). */
+  edgePassword: string;
 }

@@ -25,6 +25,7 @@ type Rings<P extends Part> = Record<(typeof classesOf)[P][number], KeyRing>;
 
 export const identityKeyName = "SLIPWAY_IDENTITY_KEY";
 export const identityPublicName = "SLIPWAY_IDENTITY_PUBLIC_KEYS";
+export const edgeDatabaseName = "SLIPWAY_EDGE_DATABASE_URL";
 
 export function sealName(secretClass: SecretClass): string {
   return `SLIPWAY_SEAL_${secretClass.toUpperCase()}`;
@@ -63,6 +64,13 @@ export function readIdentityPublicKeys(value: ReadValue): PublicIdentityKey[] {
   if (parsed.some((key) => "d" in key))
     throw wrong(identityPublicName, "holds a private half; leave out `d`");
   return parsed;
+}
+
+/** Undefined: the edge has no role of its own. */
+export function readEdgeDatabase(value: ReadValue): string | undefined {
+  const url = value(edgeDatabaseName);
+  if (url === undefined || /^postgres(ql)?:$/.test(URL.parse(url)?.protocol ?? "")) return url;
+  throw wrong(edgeDatabaseName, "is not a Postgres address");
 }
 
 function readJson(name: string, value: ReadValue, what: string): unknown {

@@ -59,6 +59,21 @@ describeWithLab("compose.yaml", () => {
     ]);
   });
 
+  it("lets the edge into the database under its own role alone, and does not give it the owner's address", async () => {
+    const asEdge = (script: string) => platform.compose("exec", "-T", "edge", "sh", "-c", script);
+    expect(await asEdge("env | grep '^DATABASE_URL' || echo none")).toBe("none");
+    const inPostgres = ["exec", "-T", "postgres", "psql", "-U", "slipway", "-tAc"];
+    const asked = "select count(*) > 0 from pg_stat_activity where usename = 'slipway_edge'";
+    await fetch(`${platform.url}/api/system/ready`);
+    expect(await platform.compose(...inPostgres, asked)).toBe("t");
+    const own = "JSON.parse(require('fs').readFileSync('/secrets/secrets.json')).SLIPWAY_EDGE_DATABASE_URL";
+    const ask = `new (require('pg').Client)(${own}); c.connect().then(() => c.query('select * from servers'))`;
+    const told = await asEdge(
+      `node -e "const c = ${ask}.catch((e) => console.log(e.message)).then(() => c.end())"`,
+    );
+    expect(told).toContain("permission denied");
+  });
+
   it("is saved and restored by the commands of the manual, and starts again with what it had", async () => {
     const client = createClient({ baseUrl: platform.url, token });
     const names = async () =>
@@ -68,7 +83,9 @@ describeWithLab("compose.yaml", () => {
     await inPostgres("pg_dump -U slipway -Fc slipway > /tmp/slipway.dump");
     await client.call(organizations.createToken, { json: { name: "after the backup" } });
     await platform.compose("stop", "--timeout", "20", "edge", "platform", "deploy", "notify");
-    await inPostgres("pg_restore -U slipway -d slipway --clean --if-exists < /tmp/slipway.dump");
+    await inPostgres(
+      "pg_restore -U slipway -d slipway --clean --if-exists --no-privileges < /tmp/slipway.dump",
+    );
     await platform.compose("up", "--detach", "--no-build");
     // The edge is ready before the modules behind it are.
     await expect.poll(ready, { timeout: 60_000, interval: 500 }).toBe(200);

@@ -2,10 +2,12 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createClient } from "../../shared/contract/client.ts";
 import * as organizations from "../../shared/contract/organizations.ts";
 import * as projects from "../../shared/contract/projects.ts";
+import { edgeRole } from "../../shared/db/edge-role.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../database.ts";
 import { seedToken } from "../edge/edge-under-test.ts";
 import { makeSealKey } from "../keys.ts";
@@ -21,6 +23,9 @@ const secretsOf = (part: string) => join(folder, part, "secrets.json");
 
 beforeAll(async () => {
   database = await openTestDatabase();
+  // As if the set-up step had made it here: the edge of these tests signs in under it.
+  const mark = `Made by Slipway's set-up for the database ${new URL(database.url).pathname.slice(1)}`;
+  await database.db.execute(sql.raw(`comment on role ${edgeRole} is '${mark.replace("'", "''")}'`));
   folder = await mkdtemp(join(tmpdir(), "slipway-parts-"));
   common = { DATABASE_URL: database.url, SLIPWAY_DATA_DIR: join(folder, "data") };
 });
@@ -36,6 +41,7 @@ describe("the set-up step", () => {
     const names = async (part: string) =>
       Object.keys(JSON.parse(await readFile(secretsOf(part), "utf8"))).sort();
     expect(await names("edge")).toEqual([
+      "SLIPWAY_EDGE_DATABASE_URL",
       "SLIPWAY_IDENTITY_KEY",
       "SLIPWAY_SEAL_IDEMPOTENCY",
       "SLIPWAY_SEAL_WEBHOOK",
@@ -79,9 +85,26 @@ describe("the set-up step", () => {
 });
 
 describe("a part does not start", () => {
+  const origins = {
+    SLIPWAY_PLATFORM_URL: "http://x:1",
+    SLIPWAY_DEPLOY_URL: "http://x:2",
+    SLIPWAY_NOTIFY_URL: "http://x:3",
+  };
   test.each([
     ["of a name that there is not", ["mail"], {}, 'There is no part "mail"'],
     ["without a database", ["deploy"], { DATABASE_URL: "" }, "DATABASE_URL"],
+    [
+      "without a database of its own or the owner's",
+      ["edge"],
+      { ...origins, DATABASE_URL: "" },
+      "DATABASE_URL",
+    ],
+    [
+      "with an address of its own that is none",
+      ["edge"],
+      { ...origins, SLIPWAY_EDGE_DATABASE_URL: "hunter22" },
+      "SLIPWAY_EDGE_DATABASE_URL is not a Postgres address",
+    ],
     ["without its secrets", ["deploy"], {}, "SLIPWAY_SEAL_SERVER"],
     ["without the modules behind it", ["edge"], { SLIPWAY_PLATFORM_URL: "http://x:1" }, "SLIPWAY_DEPLOY_URL"],
     ["with half of a queue", ["deploy"], { SLIPWAY_QUEUE_DEPLOY: "https://sqs.test/1/d.fifo" }, "AWS_REGION"],
@@ -147,6 +170,7 @@ describe("parts in processes of their own", () => {
     platform = first;
     edge = await startPart("edge", {
       ...common,
+      DATABASE_URL: undefined,
       SLIPWAY_SECRETS_FILE: secretsOf("edge"),
       SLIPWAY_METRICS_PORT: await metricsPortOf("edge"),
       SLIPWAY_PLATFORM_URL: first.url,
