@@ -18,6 +18,7 @@ import { createIdentityVerifier } from "../shared/crypto/identity-token.ts";
 import { limits } from "../shared/domain/limits.ts";
 import { readIdentityPublicKeys, readRings } from "../shared/domain/module-secrets.ts";
 import { verifyIdentityHeader } from "../shared/http/identity-header.ts";
+import { consumeNudges } from "../shared/operations/consume.ts";
 import { createFeed } from "../shared/operations/follow.ts";
 import { createRunner, type Runner } from "../shared/operations/runner.ts";
 import type { ModuleName } from "../shared/ports/forwarder.ts";
@@ -148,8 +149,7 @@ async function consume(
   if (settings.queue === undefined) return undefined;
   const { region, ...deploy } = settings.queue;
   const queue = createSqsQueue({ queues: { deploy }, region, log });
-  const handle = async ({ operationId }: { operationId: string }) => void (await runner.handle(operationId));
-  await queue.consume("deploy", handle, { concurrency: messagesAtOnce, signal });
+  await consumeNudges(queue, "deploy", runner, { concurrency: messagesAtOnce, signal });
   return queue;
 }
 

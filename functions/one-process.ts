@@ -25,6 +25,7 @@ import { organizations } from "../shared/db/schema.ts";
 import type { InstanceSecrets } from "../shared/domain/instance-secrets.ts";
 import { limits } from "../shared/domain/limits.ts";
 import { refuseUnsigned } from "../shared/http/identity-header.ts";
+import { consumeNudges } from "../shared/operations/consume.ts";
 import { createFeed } from "../shared/operations/follow.ts";
 import { endLeasesOfTheDead } from "../shared/operations/lease.ts";
 import type { LeaseTimes } from "../shared/operations/lease-times.ts";
@@ -132,13 +133,7 @@ export async function startInOneProcess(options: OneProcessOptions): Promise<One
   runner.start();
   deploy.start?.(options.aloneOnDatabase);
   notify.start?.(options.aloneOnDatabase);
-  await queue.consume(
-    "deploy",
-    async ({ operationId }) => {
-      await runner.handle(operationId);
-    },
-    { concurrency: 4, signal: stopping.signal },
-  );
+  await consumeNudges(queue, "deploy", runner, { concurrency: 4, signal: stopping.signal });
   const sweeps = [
     ...platform.sweeps,
     ...deploy.sweeps,

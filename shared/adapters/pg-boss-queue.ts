@@ -6,7 +6,7 @@
  */
 import { type JobWithMetadata, PgBoss } from "pg-boss";
 import type { Log } from "../ports/log.ts";
-import type { Queue, QueueMessage, QueueName } from "../ports/queue.ts";
+import type { ConsumeOptions, Queue, QueueMessage, QueueName } from "../ports/queue.ts";
 
 export interface PgBossQueueOptions {
   url: string;
@@ -18,7 +18,6 @@ export interface PgBossQueueOptions {
 }
 
 type Handler = Parameters<Queue["consume"]>[1];
-type ConsumeOptions = Parameters<Queue["consume"]>[2];
 
 const attemptsMost = 5;
 const retryMostSeconds = 60;
@@ -100,7 +99,7 @@ interface Work extends ConsumeOptions {
 }
 
 /** Resolves when it listens, with a promise of its end. */
-async function work({ boss, queue, handler, log, pollSeconds, concurrency, signal }: Work) {
+async function work({ boss, queue, handler, log, pollSeconds, concurrency, signal, givenUp }: Work) {
   const how = {
     batchSize: 1,
     includeMetadata: true as const,
@@ -117,6 +116,9 @@ async function work({ boss, queue, handler, log, pollSeconds, concurrency, signa
     } catch (error) {
       log.warn({ error, queue, attempt: job.retryCount + 1, ...job.data }, "handling a message failed");
       if (job.retryCount < attemptsMost - 1) throw error;
+      await givenUp?.(job.data, error).catch((failure: unknown) =>
+        log.error({ error: failure, ...job.data }, "nobody was told of a given-up message"),
+      );
       await bury(boss, queue, job, error);
     } finally {
       // The next of the group can go as soon as this one is settled: nobody waits for a poll then.

@@ -14,7 +14,7 @@ import {
   SQSClient,
 } from "@aws-sdk/client-sqs";
 import type { Log } from "../ports/log.ts";
-import type { Queue, QueueMessage, QueueName } from "../ports/queue.ts";
+import type { ConsumeOptions, Queue, QueueMessage, QueueName } from "../ports/queue.ts";
 
 export interface SqsQueueOptions {
   /** Each with its dead-letter queue. Only what this process sends to or consumes. */
@@ -63,9 +63,9 @@ export function createSqsQueue(options: SqsQueueOptions): Queue {
         }),
       );
     },
-    async consume(queue, handler, { concurrency, signal }) {
+    async consume(queue, handler, { concurrency, signal, givenUp = async () => undefined }) {
       const ends = AbortSignal.any([signal, closing.signal]);
-      const consumer: Consumer = { client, ...urlsOf(queue), handler, log, options, signal: ends };
+      const consumer: Consumer = { client, ...urlsOf(queue), handler, givenUp, log, options, signal: ends };
       for (let index = 0; index < concurrency; index++) {
         const ended = receiveForEver(consumer).finally(() => consuming.delete(ended));
         consuming.add(ended);
@@ -99,6 +99,7 @@ interface Consumer {
   url: string;
   deadUrl: string;
   handler: Handler;
+  givenUp: NonNullable<ConsumeOptions["givenUp"]>;
   log: Log;
   options: SqsQueueOptions;
   signal: AbortSignal;
@@ -149,7 +150,14 @@ async function take(consumer: Consumer, message: Message): Promise<void> {
     await remove(consumer, message);
   } catch (error) {
     log.warn({ error, operationId, attempt }, "handling a message failed");
-    if (attempt >= attemptsMost) return await bury(consumer, message, reasonOf(error));
+    if (attempt >= attemptsMost) {
+      await consumer
+        .givenUp({ operationId }, error)
+        .catch((failure: unknown) =>
+          log.error({ error: failure, operationId }, "nobody was told of a given-up message"),
+        );
+      return await bury(consumer, message, reasonOf(error));
+    }
     const first = options.retrySeconds ?? 1;
     await hide(consumer, message, Math.min(first * 2 ** (attempt - 1), retryMostSeconds));
   } finally {

@@ -1,5 +1,6 @@
 /** Schemas that several modules use: errors, ids, names, pages, times (decisions.md section 1). */
 import { z } from "@hono/zod-openapi";
+import { idForm } from "../domain/identifier.ts";
 import { limits } from "../domain/limits.ts";
 
 export const errorBody = z
@@ -36,10 +37,16 @@ export const hostname = z
 
 export const port = z.number().int().min(1).max(65_535);
 
+/** `nextCursor` of the page before, which is an id: anything else would be answered with some page or other. */
+export const cursor = z
+  .string()
+  .regex(idForm, "must be `nextCursor` of the page before; leave it out for the first page")
+  .optional();
+
 /** Query of every list. */
 export const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(limits.pageMost).default(limits.pageDefault),
-  cursor: z.string().min(1).max(200).optional(),
+  cursor,
 });
 
 /** Compared and stored in lower case. */

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { deliveryStatuses, deliveryVerdicts } from "../domain/delivery.ts";
 import { deploymentStatuses } from "../domain/deployment.ts";
 import { limits } from "../domain/limits.ts";
-import { branch, id, idParameter, time } from "./common.ts";
+import { branch, cursor, id, idParameter, time } from "./common.ts";
 import { data, json, page, route } from "./route.ts";
 
 const reason = z.string().nullable().openapi({ description: "Stable, snake_case; null when it deployed" });
@@ -97,7 +97,7 @@ export const listWebhookDeliveries = route(
     request: {
       query: z.object({
         limit: z.coerce.number().int().min(1).max(limits.deliveriesMost).default(limits.pageDefault),
-        cursor: z.string().min(1).max(200).optional(),
+        cursor,
         status: z.enum(deliveryStatuses).optional(),
         verdict: z.enum(deliveryVerdicts).optional(),
         event: z.string().min(1).max(100).optional(),

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { limits } from "../domain/limits.ts";
 import { categories, channelKinds, deliveryStatuses, severities } from "../domain/notification.ts";
-import { deleted, id, idParameter, name, pageQuery, time } from "./common.ts";
+import { cursor, deleted, id, idParameter, name, pageQuery, time } from "./common.ts";
 import { body, data, json, page, route } from "./route.ts";
 
 const read = { module: "notify", permission: "notifications:read" } as const;
@@ -250,7 +250,7 @@ export const listDeliveries = route(read, {
   request: {
     query: z.object({
       limit: z.coerce.number().int().min(1).max(limits.deliveriesMost).default(limits.pageDefault),
-      cursor: z.string().min(1).max(200).optional(),
+      cursor,
       unseen: z.enum(["true", "false", "1", "0"]).optional(),
       channel: z.enum(["in_app", "all"]).default("in_app"),
     }),

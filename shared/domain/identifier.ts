@@ -39,7 +39,8 @@ export function firstIdAt(kind: IdKind, ms: number): string {
 
 const alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-const pattern = /^[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}$/;
+/** Of the ids of every kind. */
+export const idForm = /^[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 let lastMs = -1;
 let lastRandom: number[] = [];
@@ -62,7 +63,7 @@ export function newId<K extends IdKind>(
 
 /** Whether a string has the form of an id of this kind. Says nothing about whether it exists. */
 export function isId<K extends IdKind>(kind: K, value: string): value is Id<K> {
-  return value.startsWith(`${idPrefixes[kind]}_`) && pattern.test(value);
+  return value.startsWith(`${idPrefixes[kind]}_`) && idForm.test(value);
 }
 
 function encodeTime(ms: number): string[] {

@@ -9,7 +9,9 @@ import { limits } from "../domain/limits.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import { channels } from "./channels.ts";
+import { isDatabaseAway } from "./database-away.ts";
 import type { AnyOperationKind } from "./definition.ts";
+import { endGivenUp, noteGivenUp } from "./given-up.ts";
 import { claim } from "./lease.ts";
 import { defaultLeaseTimes, type LeaseTimes } from "./lease-times.ts";
 import { type OperationObserver, type RunningOperation, runOperation } from "./run-operation.ts";
@@ -46,6 +48,11 @@ export interface Runner {
   start(): void;
   /** What a queue message means: resolves as soon as the lease is taken. The work goes on behind it. */
   handle(operationId: string): Promise<HandleAnswer>;
+  /**
+   * What it means that the queue gave up the message: the operation's log says so, it is tried once more without it, and
+   * ends as failed where that cannot be either. Throws where the database is away: then a sweep goes on.
+   */
+  givenUp(operationId: string, error: unknown): Promise<void>;
   /** Finds what is due and has no owner, and handles it. */
   sweep(): Promise<void>;
   /** Ids of what runs here. */
@@ -89,6 +96,17 @@ export function createRunner(options: RunnerOptions): Runner {
     }
     keep(runOperation({ db, clock, log, kind, claimed, times, sentAtMs, observer: options.observer }));
     return "started";
+  };
+
+  const givenUp = async (id: string, error: unknown) => {
+    if (!(await noteGivenUp(db, id, error))) return;
+    try {
+      await handle(id);
+    } catch (again) {
+      if (isDatabaseAway(again, "database")) throw again;
+      log.error({ error: again, operationId: id }, "an operation that nobody can start ends as failed");
+      await endGivenUp(db, kinds, id);
+    }
   };
 
   const keep = (operation: RunningOperation) => {
@@ -149,6 +167,7 @@ export function createRunner(options: RunnerOptions): Runner {
 
   return {
     handle,
+    givenUp,
     sweep,
     running: () => [...running.keys()].map((operation) => operation.id),
     start: () => {

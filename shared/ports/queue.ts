@@ -8,6 +8,16 @@ export interface QueueMessage {
   operationId: string;
 }
 
+export interface ConsumeOptions {
+  concurrency: number;
+  signal: AbortSignal;
+  /**
+   * Told of a message that failed five times, with what its handler threw last, before it is laid aside; at least once.
+   * What it throws is logged and changes nothing: the group must go on. Not told where the consumers died each time.
+   */
+  givenUp?: (message: QueueMessage, error: unknown) => Promise<void>;
+}
+
 export interface Queue {
   /**
    * Delivers at least once. Messages of one `group` are handled in order, one at a time. `dedupe` equal to that of a
@@ -18,11 +28,11 @@ export interface Queue {
     message: QueueMessage,
     options: { group: string; dedupe: string; delaySeconds?: number },
   ): Promise<void>;
-  /** Resolves once it listens; handles messages until the signal aborts or `close`, which waits for handlers under way. A handler that throws gets the message again with backoff, five times at most. */
+  /** Resolves once it listens; handles messages until the signal aborts or `close`, which waits for handlers under way. A handler that throws gets the message again with backoff, five times at most; then `givenUp` is told. */
   consume(
     queue: QueueName,
     handler: (message: QueueMessage, context: { attempt: number; signal: AbortSignal }) => Promise<void>,
-    options: { concurrency: number; signal: AbortSignal },
+    options: ConsumeOptions,
   ): Promise<void>;
   /** Messages that were given up and wait for a person; may be a minute old. */
   countDead(queue: QueueName): Promise<number>;

@@ -1,7 +1,9 @@
 /** Whatever is sent, no route answers 500: bodies, fields, queries and paths as no well-meaning client writes them. */
+import { z } from "@hono/zod-openapi";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { allRoutes } from "../../shared/contract/all-routes.ts";
 import type { Route } from "../../shared/contract/route.ts";
+import { newId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import type { Limiter } from "../../shared/ports/limiter.ts";
 import { seedSession } from "../edge/edge-under-test.ts";
@@ -196,3 +198,30 @@ describe.each(named(behindTheEdge.filter((route) => route.method === "get")))("%
     }
   });
 });
+
+const hasField = (schema: unknown, field: string) =>
+  schema instanceof z.ZodObject && Object.hasOwn(schema.shape, field);
+
+const lists = behindTheEdge.filter(({ request }) => hasField(request?.query, "cursor"));
+
+describe.each(named(lists))("%s", (_name, route) => {
+  test("refuses a cursor that no page gave, and says what one is; one that a page gave is good for ever", async () => {
+    const at = (cursor: string) => send(route, `${pathOf(route, has)}?cursor=${encodeURIComponent(cursor)}`);
+    const kept = newId("delivery", Date.parse("2025-01-01T00:00:00Z"));
+    for (const cursor of ["garbage", "", "7", "\u{1f511}", `${kept}0`, kept.toLowerCase(), `${kept}\n`]) {
+      const answer = await at(cursor);
+      expect([cursor, answer.status]).toEqual([cursor, 400]);
+      expect(await answer.json()).toMatchObject({
+        details: [
+          {
+            path: "query.cursor",
+            message: "must be `nextCursor` of the page before; leave it out for the first page",
+          },
+        ],
+      });
+    }
+    expect((await at(kept)).status).toBe(200);
+  });
+});
+
+test("lists are found by their cursor", () => expect(lists.length).toBeGreaterThan(10));

@@ -57,6 +57,19 @@ export function queueContract(name: string, open: () => Promise<Queue>): void {
     const tried = consumer.attempts.filter(([id]) => id === mine[0]);
     expect(tried.map(([, attempt]) => attempt)).toEqual([1, 2, 3, 4, 5]);
     await expect.poll(() => queue.countDead("platform"), { timeout: 10_000 }).toBe(1);
+    expect(consumer.givenUp).toEqual([[mine[0], new Error("not yet")]]);
+  });
+
+  says("a message is given up and its group goes on, also where telling of it fails", async (queue) => {
+    const mine = ids("untold", 2);
+    const telling = async () => {
+      throw new Error("nobody listens");
+    };
+    const consumer = consume(queue, mine, { failing: (id) => id === mine[0], telling });
+    await sendAll(queue, mine);
+    await consumer.until(1);
+    expect(consumer.handled).toEqual([mine[1]]);
+    expect(consumer.givenUp).toHaveLength(1);
   });
 
   says("a delayed message does not come before its time", async (queue) => {
@@ -109,12 +122,16 @@ async function sendAll(queue: Queue, mine: string[]): Promise<void> {
 interface ConsumeMore {
   concurrency?: number;
   failing?: (id: string, attempt: number) => boolean;
+  /** What being told of a given-up message does, beside keeping book. */
+  telling?: () => Promise<void>;
 }
 
 /** Handles messages and keeps book. Ones that are not `mine` are a mistake of the queue. */
-function consume(queue: Queue, mine: string[], { concurrency = 1, failing = () => false }: ConsumeMore = {}) {
+function consume(queue: Queue, mine: string[], more: ConsumeMore = {}) {
+  const { concurrency = 1, failing = () => false, telling = async () => undefined } = more;
   const handled: string[] = [];
   const attempts: [string, number][] = [];
+  const givenUp: [string, unknown][] = [];
   const spans: { id: string; from: number; to: number }[] = [];
   const waiting = new Set<() => void>();
   const handler = async ({ operationId: id }: QueueMessage, { attempt }: { attempt: number }) => {
@@ -131,10 +148,18 @@ function consume(queue: Queue, mine: string[], { concurrency = 1, failing = () =
       check();
     }
   };
-  const started = queue.consume("platform", handler, { concurrency, signal: new AbortController().signal });
+  const started = queue.consume("platform", handler, {
+    concurrency,
+    signal: new AbortController().signal,
+    givenUp: async ({ operationId }, error) => {
+      givenUp.push([operationId, error]);
+      await telling();
+    },
+  });
   return {
     handled,
     attempts,
+    givenUp,
     mostAtOnce: (of: string[]) => {
       const own = spans.filter((span) => of.includes(span.id));
       const at = (time: number) => own.filter((span) => span.from <= time && time < span.to).length;

@@ -38,6 +38,8 @@ test("each module has two replicas at least, time to stop, and the cloud's image
     const [container] = JSON.parse(inputs["containerDefinitions"]);
     expect(container.stopTimeout).toBe(120);
     expect(["platform", "deploy", "notify"]).toContain(container.command[0]);
+    // The agent of the task says itself where it is asked for protection: nothing may stand in its place.
+    expect(container.environment.map(({ name }: { name: string }) => name)).not.toContain("ECS_AGENT_URI");
     // Secrets are references; none stands in the definition.
     expect(inputs["containerDefinitions"]).not.toContain("secret of");
   }
@@ -73,4 +75,29 @@ test("the worker holds its secrets as secrets", () => {
     AWS_SECRET_ACCESS_KEY: "secret_text",
   });
   expect(Object.keys(types).some((name) => name.startsWith("SLIPWAY_SEAL_SERVER"))).toBe(false);
+});
+
+test("a module is asked for its health, and leaves the balancer soon after it is told to stop", () => {
+  const targets = of("aws:lb/targetGroup:TargetGroup").map(({ inputs }) => inputs);
+  expect(targets).toHaveLength(3);
+  for (const { healthCheck, deregistrationDelay } of targets) {
+    expect(healthCheck).toMatchObject({ path: "/health", interval: 10, timeout: 5 });
+    expect(deregistrationDelay).toBe(30);
+  }
+});
+
+test("each module may protect its task while it works, and the deploy module alone may use the queue", () => {
+  const policies = of("aws:iam/role:Role").flatMap(({ name, inputs }) => {
+    const own = ((inputs["inlinePolicies"] ?? []) as { policy: string }[]).map(({ policy }) => policy);
+    return name.endsWith("TaskRole") ? [{ name, allowed: own.join() }] : [];
+  });
+  expect(policies.map(({ name }) => name).sort()).toEqual([
+    "DeployServiceTaskRole",
+    "NotifyServiceTaskRole",
+    "PlatformServiceTaskRole",
+  ]);
+  for (const { name, allowed } of policies) {
+    expect(allowed).toContain("ecs:UpdateTaskProtection");
+    expect(allowed.includes("sqs:ReceiveMessage")).toBe(name.startsWith("Deploy"));
+  }
 });

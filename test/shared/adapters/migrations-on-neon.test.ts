@@ -13,7 +13,7 @@ import { startNeonProxy } from "../../neon-proxy.ts";
 
 const migrationsFolder = new URL("../../../shared/db/migrations", import.meta.url).pathname;
 
-test("migrations through Neon's driver make the very tables that they make through pg", async () => {
+test("migrations through Neon's driver make the very columns, defaults, indexes and constraints that they make through pg", async () => {
   const database = await openTestDatabase();
   const neon = await startNeonProxy((name) => withDatabase(inject("postgresUrl"), name));
   try {
@@ -27,6 +27,7 @@ test("migrations through Neon's driver make the very tables that they make throu
     await migrate(drizzle({ connection: { connectionString: url } }), { migrationsFolder });
     expect(await tablesOf(db)).toEqual(wanted);
     expect(wanted.length).toBeGreaterThan(100);
+    expect(new Set(wanted.map(({ kind }) => kind))).toEqual(new Set(["column", "constraint", "index"]));
   } finally {
     await neon.close();
     await database.close();
@@ -40,11 +41,19 @@ test("behind Neon's pooler, what needs a session goes to the database itself", (
   expect([isPooled(direct), directUrl(direct)]).toEqual([false, direct]);
 });
 
+/** Columns with their defaults, indexes and constraints. NOT NULL is told by the columns: Postgres 18 alone lists it as a constraint. */
 function tablesOf(db: Database) {
-  return rowsOf<{ table: string; column: string }>(
+  return rowsOf<{ kind: string; table: string; what: string }>(
     db,
     sql`
-      select table_name as "table", column_name as "column", data_type as "type", is_nullable as "nullable"
-      from information_schema.columns where table_schema = 'public' order by 1, 2`,
+      select 'column' as kind, table_name::text as "table",
+        concat_ws(' ', column_name, data_type, is_nullable, column_default) as what
+      from information_schema.columns where table_schema = 'public'
+      union all
+      select 'index', tablename::text, indexdef from pg_indexes where schemaname = 'public'
+      union all
+      select 'constraint', conrelid::regclass::text, conname || ' ' || pg_get_constraintdef(oid)
+      from pg_constraint where connamespace = 'public'::regnamespace and contype <> 'n'
+      order by 1, 2, 3`,
   );
 }
