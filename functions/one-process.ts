@@ -21,7 +21,7 @@ import { createMetrics } from "../shared/adapters/prometheus-metrics.ts";
 import { webHmac } from "../shared/crypto/hmac.ts";
 import { createSealer } from "../shared/crypto/seal.ts";
 import type { Database } from "../shared/db/database.ts";
-import { organizations } from "../shared/db/schema.ts";
+import { organizations } from "../shared/db/identity-tables.ts";
 import type { InstanceSecrets } from "../shared/domain/instance-secrets.ts";
 import { limits } from "../shared/domain/limits.ts";
 import { refuseUnsigned } from "../shared/http/identity-header.ts";

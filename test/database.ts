@@ -5,7 +5,7 @@ import { inject } from "vitest";
 import { openDatabase } from "../shared/adapters/postgres.ts";
 import { openListener } from "../shared/adapters/postgres-listen.ts";
 import type { Database, Listener } from "../shared/db/database.ts";
-import { memberships, organizations, users } from "../shared/db/schema.ts";
+import { memberships, organizations, users } from "../shared/db/identity-tables.ts";
 import { newId } from "../shared/domain/identifier.ts";
 import { templateName, withDatabase } from "./global-set-up.ts";
 import { silentLog } from "./silent-log.ts";

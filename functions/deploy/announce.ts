@@ -4,8 +4,9 @@
  */
 import { eq } from "drizzle-orm";
 import type { Transaction } from "../../shared/db/database.ts";
+import { deployments } from "../../shared/db/deployment-tables.ts";
+import { projects } from "../../shared/db/project-tables.ts";
 import { type Alert, raiseAlert } from "../../shared/db/raise-alert.ts";
-import { deployments, projects } from "../../shared/db/schema.ts";
 import type { EndedOperation } from "../../shared/operations/definition.ts";
 
 export async function announce(tx: Transaction, ended: EndedOperation): Promise<void> {

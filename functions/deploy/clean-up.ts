@@ -5,7 +5,9 @@
  */
 import { and, desc, eq, inArray, isNotNull, notInArray } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
-import { deployments, operations, projects } from "../../shared/db/schema.ts";
+import { deployments } from "../../shared/db/deployment-tables.ts";
+import { operations } from "../../shared/db/operation-tables.ts";
+import { projects } from "../../shared/db/project-tables.ts";
 import { serverTarget } from "../../shared/db/server-target.ts";
 import type { OperationContext } from "../../shared/operations/definition.ts";
 import { operationsFolder } from "../../shared/shell/remote-paths.ts";

@@ -2,7 +2,7 @@
 import { eq } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Database } from "../../shared/db/database.ts";
-import { deployments } from "../../shared/db/schema.ts";
+import { deployments } from "../../shared/db/deployment-tables.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { type DeploymentView, viewOf } from "./store.ts";

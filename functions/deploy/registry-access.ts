@@ -4,8 +4,8 @@
  */
 import { and, eq, isNull } from "drizzle-orm";
 import type { Sealer } from "../../shared/crypto/seal.ts";
+import { registries } from "../../shared/db/connection-tables.ts";
 import type { Queryable } from "../../shared/db/database.ts";
-import { registries } from "../../shared/db/schema.ts";
 import { registrySecretPlace } from "../../shared/domain/sealed-place.ts";
 
 /** A registry's credential with its secret, opened. */

@@ -6,7 +6,7 @@
 import { eq } from "drizzle-orm";
 import type { Sealer } from "../../shared/crypto/seal.ts";
 import type { Queryable } from "../../shared/db/database.ts";
-import { projectEnv, projects } from "../../shared/db/schema.ts";
+import { projectEnv, projects } from "../../shared/db/project-tables.ts";
 import type { BuildStrategy } from "../../shared/domain/deployment.ts";
 import type {
   AskedSettings,

@@ -1,8 +1,11 @@
 /** Rows of deployments as this module reads and makes them. A deployment is two rows: its operation and what only it has. */
 import { and, desc, eq, isNotNull, or, type SQL } from "drizzle-orm";
 import type { Queryable, Transaction } from "../../shared/db/database.ts";
+import { deployments } from "../../shared/db/deployment-tables.ts";
+import { operations } from "../../shared/db/operation-tables.ts";
 import { behindCursor, type PageRequest } from "../../shared/db/page.ts";
-import { deployments, operations, projects, servers } from "../../shared/db/schema.ts";
+import { projects } from "../../shared/db/project-tables.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import type { DeploymentTrigger } from "../../shared/domain/deployment.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { AskedSettings } from "../../shared/domain/project.ts";

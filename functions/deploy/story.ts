@@ -3,7 +3,7 @@
  * it from the beginning of the state it finds; each step finds what an earlier owner has done by name and goes on.
  */
 import { eq } from "drizzle-orm";
-import { deployments } from "../../shared/db/schema.ts";
+import { deployments } from "../../shared/db/deployment-tables.ts";
 import { DeployFailure } from "./failure.ts";
 import { choosePlace } from "./pipeline/choose-place.ts";
 import { engineFunction } from "./pipeline/engine-api.ts";

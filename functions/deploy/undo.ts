@@ -4,7 +4,8 @@
  * What an unreachable server keeps is left to a later clean-up, so that the project does not wait for it.
  */
 import { and, eq } from "drizzle-orm";
-import { deployments, projects } from "../../shared/db/schema.ts";
+import { deployments } from "../../shared/db/deployment-tables.ts";
+import { projects } from "../../shared/db/project-tables.ts";
 import { LeaseLost } from "../../shared/operations/definition.ts";
 import { DeployFailure } from "./failure.ts";
 import { orderCleanUp } from "./order-clean-up.ts";

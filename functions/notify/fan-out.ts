@@ -5,6 +5,7 @@
  */
 import { and, asc, eq, gt, inArray, isNull, or, sql } from "drizzle-orm";
 import type { Database, Transaction } from "../../shared/db/database.ts";
+import { memberships } from "../../shared/db/identity-tables.ts";
 import {
   alerts,
   notificationChannels,
@@ -12,7 +13,6 @@ import {
   notificationDeliveries,
   notificationSubscriptions,
 } from "../../shared/db/notification-tables.ts";
-import { memberships } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import { categoryOf } from "../../shared/domain/notification.ts";

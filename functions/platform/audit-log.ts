@@ -1,8 +1,8 @@
 import { and, desc, eq } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
+import { auditEntries } from "../../shared/db/identity-tables.ts";
 import { seenEntries } from "../../shared/db/narrowing.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
-import { auditEntries } from "../../shared/db/schema.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 
 /** Who changed what in the organization, newest first. */

@@ -2,7 +2,7 @@
 import type { Context } from "hono";
 import * as contract from "../../shared/contract/auth.ts";
 import { writeAudit } from "../../shared/db/audit.ts";
-import { organizations } from "../../shared/db/schema.ts";
+import { organizations } from "../../shared/db/identity-tables.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import type { ModuleApp, ModuleEnv } from "../../shared/http/module-app.ts";
 import { endedSessionCookie, sessionCookie } from "../../shared/http/session-cookie.ts";

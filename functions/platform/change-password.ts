@@ -4,7 +4,7 @@
  */
 import { eq } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
-import { users } from "../../shared/db/schema.ts";
+import { users } from "../../shared/db/identity-tables.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import type { PlatformParts } from "./parts.ts";

@@ -3,7 +3,7 @@
  * asked in a second, tiny command: on a warm session half a round trip says when the server read it.
  */
 import { eq } from "drizzle-orm";
-import { servers } from "../../shared/db/schema.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import { type SecretOpener, type ServerRow, serverTarget } from "../../shared/db/server-target.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";

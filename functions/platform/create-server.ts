@@ -1,6 +1,6 @@
 /** Adds a server. Nothing is contacted: reaching it is what `check` is for. */
 import { writeAudit } from "../../shared/db/audit.ts";
-import { servers } from "../../shared/db/schema.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import type { PlatformParts } from "./parts.ts";

@@ -6,7 +6,7 @@ import { eq } from "drizzle-orm";
 import { hashToken, makeToken } from "../../shared/crypto/token.ts";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Database, Queryable } from "../../shared/db/database.ts";
-import { tokens } from "../../shared/db/schema.ts";
+import { tokens } from "../../shared/db/identity-tables.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Permission } from "../../shared/domain/permission.ts";

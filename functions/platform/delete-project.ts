@@ -3,7 +3,8 @@
  * leaves nothing for ever; the request waits for its end, for a while. `release` asks the server for nothing.
  */
 import { eq } from "drizzle-orm";
-import { deployments, operations } from "../../shared/db/schema.ts";
+import { deployments } from "../../shared/db/deployment-tables.ts";
+import { operations } from "../../shared/db/operation-tables.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import type { Principal } from "../../shared/domain/principal.ts";

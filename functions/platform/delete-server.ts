@@ -1,7 +1,9 @@
 /** Forgets a server. Its credential is wiped from the row; nothing on the server is touched. */
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
-import { operations, projects, servers } from "../../shared/db/schema.ts";
+import { operations } from "../../shared/db/operation-tables.ts";
+import { projects } from "../../shared/db/project-tables.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";

@@ -5,9 +5,11 @@
 import { and, desc, eq } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Queryable, Transaction } from "../../shared/db/database.ts";
+import { deployments } from "../../shared/db/deployment-tables.ts";
 import { hidePoolServer } from "../../shared/db/hide-pool-server.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
-import { deployments, domains, projects, servers } from "../../shared/db/schema.ts";
+import { domains, projects } from "../../shared/db/project-tables.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Principal } from "../../shared/domain/principal.ts";

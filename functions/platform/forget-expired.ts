@@ -1,7 +1,7 @@
 /** Sessions and invitations that are over long enough for nobody to ask about them; the audit keeps that they were. */
 import { lt, or, sql } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
-import { invitations, sessions } from "../../shared/db/schema.ts";
+import { invitations, sessions } from "../../shared/db/identity-tables.ts";
 
 const longAgo = sql`now() - interval '30 days'`;
 

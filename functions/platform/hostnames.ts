@@ -6,7 +6,7 @@
  */
 import { and, eq, isNull, ne, sql } from "drizzle-orm";
 import type { Transaction } from "../../shared/db/database.ts";
-import { domains, projects } from "../../shared/db/schema.ts";
+import { domains, projects } from "../../shared/db/project-tables.ts";
 import { defaultHostname } from "../../shared/proxy/address.ts";
 
 export interface NameSpace {

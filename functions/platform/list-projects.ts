@@ -3,7 +3,7 @@ import { and, desc, eq, isNull } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
 import { seenProjects } from "../../shared/db/narrowing.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
-import { projects } from "../../shared/db/schema.ts";
+import { projects } from "../../shared/db/project-tables.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { showProjects } from "./project-row.ts";
 

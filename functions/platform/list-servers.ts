@@ -3,7 +3,7 @@ import { and, desc, eq, isNull } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
 import { seenServers } from "../../shared/db/narrowing.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
-import { servers } from "../../shared/db/schema.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { showServer } from "./server-row.ts";
 

@@ -6,10 +6,10 @@
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Database, Queryable, Transaction } from "../../shared/db/database.ts";
+import { invitations, memberships, organizations, tokens, users } from "../../shared/db/identity-tables.ts";
 import { endNotifications } from "../../shared/db/notification-membership.ts";
 import { behindCursor, type PageRequest } from "../../shared/db/page.ts";
 import { raiseAlert } from "../../shared/db/raise-alert.ts";
-import { invitations, memberships, organizations, tokens, users } from "../../shared/db/schema.ts";
 import type { Role } from "../../shared/domain/permission.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { notFound, Refusal } from "../../shared/domain/refusal.ts";

@@ -7,7 +7,7 @@ import { and, eq, isNotNull, isNull, lte, or, sql } from "drizzle-orm";
 import type { Database, Transaction } from "../../shared/db/database.ts";
 import { serverHealth } from "../../shared/db/notification-tables.ts";
 import { type Alert, raiseAlert } from "../../shared/db/raise-alert.ts";
-import { servers } from "../../shared/db/schema.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import { type SecretOpener, type ServerRow, serverTarget } from "../../shared/db/server-target.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import type { Clock } from "../../shared/ports/clock.ts";

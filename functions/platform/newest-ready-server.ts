@@ -2,7 +2,7 @@
 import { and, desc, eq, isNotNull, isNull } from "drizzle-orm";
 import type { Queryable } from "../../shared/db/database.ts";
 import { seenServers } from "../../shared/db/narrowing.ts";
-import { servers } from "../../shared/db/schema.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import type { ServerRow } from "../../shared/db/server-target.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 

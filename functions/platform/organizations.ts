@@ -2,9 +2,9 @@
 import { and, desc, eq } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Database, Queryable } from "../../shared/db/database.ts";
+import { memberships, organizations } from "../../shared/db/identity-tables.ts";
 import { beginNotifications } from "../../shared/db/notification-membership.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
-import { memberships, organizations } from "../../shared/db/schema.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import { isId, newId } from "../../shared/domain/identifier.ts";
 import type { Role } from "../../shared/domain/permission.ts";

@@ -7,7 +7,8 @@
 import { asc, eq, sql } from "drizzle-orm";
 import type { Queryable, Transaction } from "../../shared/db/database.ts";
 import { serverHealth } from "../../shared/db/notification-tables.ts";
-import { projects, servers } from "../../shared/db/schema.ts";
+import { projects } from "../../shared/db/project-tables.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import { invalid, Refusal } from "../../shared/domain/refusal.ts";
 import type { Log } from "../../shared/ports/log.ts";
 

@@ -6,7 +6,7 @@ import { and, asc, eq, inArray } from "drizzle-orm";
 import { fingerprint } from "../../shared/crypto/seal.ts";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Queryable, Transaction } from "../../shared/db/database.ts";
-import { projectEnv, projects } from "../../shared/db/schema.ts";
+import { projectEnv, projects } from "../../shared/db/project-tables.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import type { Principal } from "../../shared/domain/principal.ts";

@@ -2,7 +2,8 @@
 import { asc, eq, sql } from "drizzle-orm";
 import { builtOnce, unnamed } from "../../shared/db/built-once.ts";
 import type { Queryable } from "../../shared/db/database.ts";
-import { domains, projects, servers } from "../../shared/db/schema.ts";
+import { domains, projects } from "../../shared/db/project-tables.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import type { BuildStrategy } from "../../shared/domain/deployment.ts";
 import { projectUrls } from "../../shared/proxy/address.ts";
 

@@ -5,7 +5,7 @@
 import { and, eq, inArray } from "drizzle-orm";
 import { z } from "zod";
 import { seenProjects } from "../../shared/db/narrowing.ts";
-import { projects } from "../../shared/db/schema.ts";
+import { projects } from "../../shared/db/project-tables.ts";
 import { serverTarget } from "../../shared/db/server-target.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { and, asc, eq, isNull, sql } from "drizzle-orm";
 import { hashToken } from "../../shared/crypto/token.ts";
 import type { Queryable, Transaction } from "../../shared/db/database.ts";
-import { memberships, organizations, sessions, users } from "../../shared/db/schema.ts";
+import { memberships, organizations, sessions, users } from "../../shared/db/identity-tables.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import { permissionsOfRole } from "../../shared/domain/permission.ts";

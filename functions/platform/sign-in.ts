@@ -6,7 +6,7 @@
 import { eq } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Transaction } from "../../shared/db/database.ts";
-import { users } from "../../shared/db/schema.ts";
+import { users } from "../../shared/db/identity-tables.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import type { Identity } from "../../shared/domain/principal.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";

@@ -2,9 +2,9 @@
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
 import type { Database, Queryable } from "../../shared/db/database.ts";
+import { tokens } from "../../shared/db/identity-tables.ts";
 import { seenTokens } from "../../shared/db/narrowing.ts";
 import { behindCursor, type PageRequest, toPage } from "../../shared/db/page.ts";
-import { tokens } from "../../shared/db/schema.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { notFound } from "../../shared/domain/refusal.ts";

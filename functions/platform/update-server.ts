@@ -4,7 +4,7 @@
  */
 import { eq, sql } from "drizzle-orm";
 import { writeAudit } from "../../shared/db/audit.ts";
-import { servers } from "../../shared/db/schema.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import { load } from "../../shared/db/tenancy.ts";
 import type { Principal } from "../../shared/domain/principal.ts";
 import { invalid, Refusal } from "../../shared/domain/refusal.ts";

@@ -4,7 +4,7 @@
  */
 import { and, eq, isNull, lt, sql } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
-import { idempotencyAnswers as answers } from "../db/schema.ts";
+import { idempotencyAnswers as answers } from "../db/request-tables.ts";
 import { limits } from "../domain/limits.ts";
 import type { IdempotencyStore, IdempotentRequest } from "../ports/edge-store.ts";
 

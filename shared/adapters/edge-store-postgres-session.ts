@@ -4,7 +4,7 @@
  */
 import { and, asc, eq, gt, isNull, sql } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
-import { memberships, sessions } from "../db/schema.ts";
+import { memberships, sessions } from "../db/identity-tables.ts";
 import { limits } from "../domain/limits.ts";
 import type { StoredCredential } from "../ports/edge-store.ts";
 

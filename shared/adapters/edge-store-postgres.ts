@@ -5,8 +5,8 @@
  */
 import { and, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
+import { memberships, tokens } from "../db/identity-tables.ts";
 import { type Gather, inBatches } from "../db/in-batches.ts";
-import { memberships, tokens } from "../db/schema.ts";
 import { limits } from "../domain/limits.ts";
 import { inTransaction, type RowsByName, rowsOf, type Together } from "../operations/statements.ts";
 import type { EdgeStore, StoredCredential } from "../ports/edge-store.ts";

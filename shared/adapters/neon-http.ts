@@ -6,8 +6,6 @@
 import { neonConfig } from "@neondatabase/serverless";
 import { drizzle } from "drizzle-orm/neon-http";
 import type { Database } from "../db/database.ts";
-import * as notificationTables from "../db/notification-tables.ts";
-import * as schema from "../db/schema.ts";
 import type { Together } from "../operations/statements.ts";
 
 export interface NeonOptions {
@@ -24,8 +22,7 @@ export interface NeonDatabase {
 /** Opens nothing: each statement is a request of its own. */
 export function openNeon({ url, endpoint }: NeonOptions): NeonDatabase {
   if (endpoint !== undefined) neonConfig.fetchEndpoint = endpoint;
-  const tables = { ...schema, ...notificationTables };
-  const db = drizzle({ connection: { connectionString: url }, schema: tables, casing: "snake_case" });
+  const db = drizzle({ connection: { connectionString: url }, casing: "snake_case" });
   return {
     db,
     async together(statements) {

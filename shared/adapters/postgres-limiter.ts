@@ -6,7 +6,7 @@
  */
 import { lt, sql } from "drizzle-orm";
 import type { Database } from "../db/database.ts";
-import { rateWindows } from "../db/schema.ts";
+import { rateWindows } from "../db/request-tables.ts";
 import { Refusal } from "../domain/refusal.ts";
 import { rowsOf } from "../operations/statements.ts";
 import type { Limiter } from "../ports/limiter.ts";

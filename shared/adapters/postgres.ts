@@ -7,8 +7,6 @@ import type { SQL } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { PgDialect } from "drizzle-orm/pg-core";
 import type { Database } from "../db/database.ts";
-import * as notificationTables from "../db/notification-tables.ts";
-import * as schema from "../db/schema.ts";
 import type { RowsByName } from "../operations/statements.ts";
 import type { Log } from "../ports/log.ts";
 
@@ -54,7 +52,6 @@ export function openDatabase(options: OpenDatabaseOptions): OpenedDatabase {
             idle_in_transaction_session_timeout: 2 * statementMs,
           }),
     },
-    schema: { ...schema, ...notificationTables },
     casing: "snake_case",
   });
   const pool = db.$client;

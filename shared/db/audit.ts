@@ -2,7 +2,7 @@
 
 import { newId } from "../domain/identifier.ts";
 import type { Queryable } from "./database.ts";
-import { auditEntries } from "./schema.ts";
+import { auditEntries } from "./identity-tables.ts";
 
 export interface AuditedChange {
   /** `project.updated`, `token.created`: noun and past verb. */

@@ -4,9 +4,10 @@
  */
 import { and, desc, eq, isNull, or } from "drizzle-orm";
 import type { Principal } from "../domain/principal.ts";
+import { cloudResources } from "./connection-tables.ts";
 import type { Queryable } from "./database.ts";
 import { seenProjects } from "./narrowing.ts";
-import { cloudResources, projects } from "./schema.ts";
+import { projects } from "./project-tables.ts";
 
 export type PromotedProject = typeof projects.$inferSelect;
 

@@ -1,8 +1,8 @@
 /** The git connection that a project's source names, as long as it is there; its secret is still sealed. */
 import { and, eq, isNull } from "drizzle-orm";
 import type { ProjectSource } from "../domain/project.ts";
+import { gitConnections } from "./connection-tables.ts";
 import type { Queryable } from "./database.ts";
-import { gitConnections } from "./schema.ts";
 
 export async function connectionOfSource(
   db: Queryable,

@@ -3,15 +3,10 @@
  * shared/adapters/postgres.ts; nothing else in the product knows the driver.
  */
 
-import type { ExtractTablesWithRelations } from "drizzle-orm";
-import type { PgDatabase, PgQueryResultHKT, PgTransaction } from "drizzle-orm/pg-core";
-import type * as notificationTables from "./notification-tables.ts";
-import type * as schema from "./schema.ts";
+import type { PgDatabase, PgQueryResultHKT } from "drizzle-orm/pg-core";
 
-type Schema = typeof schema & typeof notificationTables;
-
-export type Database = PgDatabase<PgQueryResultHKT, Schema, ExtractTablesWithRelations<Schema>>;
-export type Transaction = PgTransaction<PgQueryResultHKT, Schema, ExtractTablesWithRelations<Schema>>;
+export type Database = PgDatabase<PgQueryResultHKT>;
+export type Transaction = Parameters<Parameters<Database["transaction"]>[0]>[0];
 /** Either: for statements that may stand alone or inside a transaction. */
 export type Queryable = Database | Transaction;
 

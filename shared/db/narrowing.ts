@@ -5,7 +5,10 @@
  */
 import { and, inArray, type SQL, sql } from "drizzle-orm";
 import type { Principal } from "../domain/principal.ts";
-import { auditEntries, deployments, projects, servers, tokens } from "./schema.ts";
+import { deployments } from "./deployment-tables.ts";
+import { auditEntries, tokens } from "./identity-tables.ts";
+import { projects } from "./project-tables.ts";
+import { servers } from "./server-tables.ts";
 
 type Narrowing = Pick<Principal, "projectIds" | "serverIds">;
 

@@ -1,5 +1,5 @@
 /**
- * The tables of notifications, beside those of schema.ts: outbox, channels, what goes to which of them, and the health
+ * The tables of notifications, outbox, channels, what goes to which of them, and the health
  * of servers that the monitor watches. Alerts have no foreign keys, since an alert must never fail the work that raises
  * it. Times that the runner compares are written by its clock, not by the database's.
  */
@@ -14,14 +14,12 @@ import {
   pgTable,
   primaryKey,
   text,
-  timestamp,
   uniqueIndex,
 } from "drizzle-orm/pg-core";
 import type { ChannelKind, DeliveryStatus, Severity } from "../domain/notification.ts";
-import { organizations, servers, users } from "./schema.ts";
-
-const at = () => timestamp({ withTimezone: true, precision: 3 });
-const createdAt = () => at().notNull().defaultNow();
+import { at, createdAt } from "./columns.ts";
+import { organizations, users } from "./identity-tables.ts";
+import { servers } from "./server-tables.ts";
 
 const said = () => ({
   category: text().notNull(),

@@ -1,7 +1,7 @@
 /** From a server's row to what the shell needs. The credential stays sealed until a connection is really made. */
 import { credentialPlace, type SealedPlace } from "../domain/sealed-place.ts";
 import type { ShellCredential, ShellTarget } from "../ports/shell.ts";
-import type { servers } from "./schema.ts";
+import type { servers } from "./server-tables.ts";
 
 export type ServerRow = typeof servers.$inferSelect;
 

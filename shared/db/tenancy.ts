@@ -11,21 +11,14 @@ import { permissionsOf } from "../domain/permission.ts";
 import type { Identity, Principal } from "../domain/principal.ts";
 import { notFound, Refusal } from "../domain/refusal.ts";
 import { builtOnce, unnamed } from "./built-once.ts";
+import { gitConnections, registries } from "./connection-tables.ts";
 import type { Queryable } from "./database.ts";
+import { deployments, uploadSessions } from "./deployment-tables.ts";
+import { memberships, organizations, sessions, tokens } from "./identity-tables.ts";
 import { inBatches } from "./in-batches.ts";
 import { seenProjects, seenServers, seenTokens } from "./narrowing.ts";
-import {
-  deployments,
-  gitConnections,
-  memberships,
-  organizations,
-  projects,
-  registries,
-  servers,
-  sessions,
-  tokens,
-  uploadSessions,
-} from "./schema.ts";
+import { projects } from "./project-tables.ts";
+import { servers } from "./server-tables.ts";
 
 export async function admit(db: Queryable, identity: Identity): Promise<Principal> {
   const isSession = isId("session", identity.credentialId);

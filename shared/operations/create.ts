@@ -4,7 +4,7 @@
  */
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/database.ts";
-import { operations } from "../db/schema.ts";
+import { operations } from "../db/operation-tables.ts";
 import { channels } from "./channels.ts";
 import { encode, rowsOf } from "./statements.ts";
 

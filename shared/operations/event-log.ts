@@ -6,7 +6,7 @@
  */
 import { and, asc, eq, gt, lte, type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../db/database.ts";
-import { operationEvents, operations } from "../db/schema.ts";
+import { operationEvents, operations } from "../db/operation-tables.ts";
 import type { StoredEvent } from "./definition.ts";
 
 export interface ReadEvents {

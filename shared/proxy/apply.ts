@@ -6,7 +6,7 @@
  */
 import { eq, sql } from "drizzle-orm";
 import type { Database, Transaction } from "../db/database.ts";
-import { servers } from "../db/schema.ts";
+import { servers } from "../db/server-tables.ts";
 import type { SecretOpener } from "../db/server-target.ts";
 import { notFound } from "../domain/refusal.ts";
 import { type Shell, ShellFailure } from "../ports/shell.ts";

@@ -4,7 +4,8 @@
  */
 import { and, asc, eq, inArray, isNotNull, isNull } from "drizzle-orm";
 import type { Queryable } from "../db/database.ts";
-import { deployments, domains, projects, releasedRoutes } from "../db/schema.ts";
+import { deployments } from "../db/deployment-tables.ts";
+import { domains, projects, releasedRoutes } from "../db/project-tables.ts";
 import { defaultHostname } from "./address.ts";
 import type { DesiredRoute, RoutedHostname } from "./configuration.ts";
 

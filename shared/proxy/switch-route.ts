@@ -3,7 +3,7 @@
  * carried out by `applyProxy`; when the server does not take it, the deployment that was active stays so.
  */
 import { and, eq, isNull } from "drizzle-orm";
-import { projects } from "../db/schema.ts";
+import { projects } from "../db/project-tables.ts";
 import { notFound } from "../domain/refusal.ts";
 import { applyProxy, type ProxyOutcome, type ProxyParts, type ProxyRequest } from "./apply.ts";
 

@@ -6,7 +6,8 @@
 import { randomBytes } from "node:crypto";
 import type { Sealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
-import { projects, servers } from "../../shared/db/schema.ts";
+import { projects } from "../../shared/db/project-tables.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { credentialPlace, webhookSecretPlace } from "../../shared/domain/sealed-place.ts";
 import { seedOrganization } from "../database.ts";

@@ -2,7 +2,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
-import { auditEntries, invitations, memberships, organizations } from "../../shared/db/schema.ts";
+import { auditEntries, invitations, memberships, organizations } from "../../shared/db/identity-tables.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import type { Role } from "../../shared/domain/permission.ts";
 import { seedOrganization } from "../database.ts";

@@ -2,7 +2,9 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { allRoutes } from "../../shared/contract/all-routes.ts";
-import { deployments, projects, servers } from "../../shared/db/schema.ts";
+import { deployments } from "../../shared/db/deployment-tables.ts";
+import { projects } from "../../shared/db/project-tables.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import { seedOrganization } from "../database.ts";
 import { pathOf, sampleOf } from "./samples.ts";
 import { type Belongings, openWholeApi, seedBelongings, seedServer } from "./whole-api.ts";

@@ -1,10 +1,10 @@
 /** Rows with sealed values, and a feed, as the product would have written them. */
 import { eq } from "drizzle-orm";
 import type { Sealer } from "../../shared/crypto/seal.ts";
+import { gitConnections, registries } from "../../shared/db/connection-tables.ts";
 import type { Database } from "../../shared/db/database.ts";
 import { beginNotifications } from "../../shared/db/notification-membership.ts";
 import { notificationDeliveries, notificationSubscriptions } from "../../shared/db/notification-tables.ts";
-import { gitConnections, registries } from "../../shared/db/schema.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { gitSecretPlace, registrySecretPlace } from "../../shared/domain/sealed-place.ts";
 

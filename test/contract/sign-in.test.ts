@@ -2,7 +2,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createMemoryLimiter } from "../../edge/adapters/memory-limiter.ts";
-import { auditEntries, sessions, users } from "../../shared/db/schema.ts";
+import { auditEntries, sessions, users } from "../../shared/db/identity-tables.ts";
 import { seedToken } from "../edge/edge-under-test.ts";
 import { openBrowser, password } from "./browser.ts";
 import { openWholeApi } from "./whole-api.ts";

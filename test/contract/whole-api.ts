@@ -15,16 +15,10 @@ import { createMetrics } from "../../shared/adapters/prometheus-metrics.ts";
 import { createFrameworkCatalogue } from "../../shared/adapters/vercel-frameworks.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import type { Database } from "../../shared/db/database.ts";
-import {
-  domains,
-  invitations,
-  memberships,
-  projectServices,
-  projects,
-  servers,
-  users,
-  webhookDeliveries,
-} from "../../shared/db/schema.ts";
+import { webhookDeliveries } from "../../shared/db/delivery-tables.ts";
+import { invitations, memberships, users } from "../../shared/db/identity-tables.ts";
+import { domains, projectServices, projects } from "../../shared/db/project-tables.ts";
+import { servers } from "../../shared/db/server-tables.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import type { Role } from "../../shared/domain/permission.ts";
 import type { ProjectKind } from "../../shared/domain/project.ts";

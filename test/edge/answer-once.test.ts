@@ -2,7 +2,8 @@
 import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { wallClock as realClock } from "../../shared/adapters/clocks.ts";
-import { idempotencyAnswers, memberships, tokens } from "../../shared/db/schema.ts";
+import { memberships, tokens } from "../../shared/db/identity-tables.ts";
+import { idempotencyAnswers } from "../../shared/db/request-tables.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import type { Forwarder } from "../../shared/ports/forwarder.ts";

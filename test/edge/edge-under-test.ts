@@ -17,7 +17,7 @@ import { webHmac } from "../../shared/crypto/hmac.ts";
 import { createSealer } from "../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../shared/crypto/token.ts";
 import type { Database } from "../../shared/db/database.ts";
-import { sessions, tokens } from "../../shared/db/schema.ts";
+import { sessions, tokens } from "../../shared/db/identity-tables.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 
 import type { Identity } from "../../shared/domain/principal.ts";

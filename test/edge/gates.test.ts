@@ -1,7 +1,7 @@
 /** Who may pass, in which order, in which spelling of a path (decisions.md section 1). */
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { tokens } from "../../shared/db/schema.ts";
+import { tokens } from "../../shared/db/identity-tables.ts";
 import { limits } from "../../shared/domain/limits.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../database.ts";
 import { edgeUnderTest, seedToken, testOnNode } from "./edge-under-test.ts";

@@ -5,7 +5,7 @@
 import { and, eq, gt } from "drizzle-orm";
 import { expect } from "vitest";
 import type { Database } from "../../shared/db/database.ts";
-import { operations } from "../../shared/db/schema.ts";
+import { operations } from "../../shared/db/operation-tables.ts";
 import { type Inventory, inventoryOf } from "./inventory.ts";
 import { deploymentsOf, openOperations, rowsOfDeployment } from "./rows.ts";
 import type { FaultStage } from "./stage.ts";

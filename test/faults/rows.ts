@@ -1,7 +1,9 @@
 /** What the database says about a deployment, asked past every module; waits through a database that is away. */
 import { eq, sql } from "drizzle-orm";
 import type { Database } from "../../shared/db/database.ts";
-import { deployments, operationEvents, operations, projects } from "../../shared/db/schema.ts";
+import { deployments } from "../../shared/db/deployment-tables.ts";
+import { operationEvents, operations } from "../../shared/db/operation-tables.ts";
+import { projects } from "../../shared/db/project-tables.ts";
 import { until } from "./until.ts";
 
 const settledMs = 150_000;

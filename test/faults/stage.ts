@@ -15,7 +15,7 @@ import { type Client, createClient } from "../../shared/contract/client.ts";
 import { createProject } from "../../shared/contract/projects.ts";
 import { hashToken, makeToken } from "../../shared/crypto/token.ts";
 import type { Database } from "../../shared/db/database.ts";
-import { tokens } from "../../shared/db/schema.ts";
+import { tokens } from "../../shared/db/identity-tables.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { permissionTags } from "../../shared/domain/permission.ts";
 import { defaultLeaseTimes } from "../../shared/operations/lease-times.ts";

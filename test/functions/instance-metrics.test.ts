@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { measureInstance, observeOperations } from "../../functions/instance-metrics.ts";
 import { createMetrics } from "../../shared/adapters/prometheus-metrics.ts";
-import { operations, webhookDeliveries } from "../../shared/db/schema.ts";
+import { webhookDeliveries } from "../../shared/db/delivery-tables.ts";
+import { operations } from "../../shared/db/operation-tables.ts";
 import { newId } from "../../shared/domain/identifier.ts";
 import { openTestDatabase, seedOrganization, type TestDatabase } from "../database.ts";
 import { manualClock } from "../manual-clock.ts";

@@ -5,8 +5,8 @@
  */
 import { eq } from "drizzle-orm";
 import type { Sealer } from "../../../shared/crypto/seal.ts";
+import { cloudLinks } from "../../../shared/db/connection-tables.ts";
 import type { Queryable } from "../../../shared/db/database.ts";
-import { cloudLinks } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import { cloudTokenPlace } from "../../../shared/domain/sealed-place.ts";

@@ -2,8 +2,9 @@
 import { asc, eq } from "drizzle-orm";
 import type { Promotion } from "../../../shared/contract/promotions.ts";
 import type { Sealer } from "../../../shared/crypto/seal.ts";
+import { gitConnections } from "../../../shared/db/connection-tables.ts";
 import type { Queryable } from "../../../shared/db/database.ts";
-import { domains, gitConnections, projectServices, type projects } from "../../../shared/db/schema.ts";
+import { domains, projectServices, type projects } from "../../../shared/db/project-tables.ts";
 import { serviceEnvironmentPlace, webhookSecretPlace } from "../../../shared/domain/sealed-place.ts";
 import { openProjectEnvironment } from "../snapshot.ts";
 

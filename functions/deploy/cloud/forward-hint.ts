@@ -8,7 +8,7 @@ import { and, inArray, isNotNull } from "drizzle-orm";
 import { parseSignature, webHmac } from "../../../shared/crypto/hmac.ts";
 import type { Sealer } from "../../../shared/crypto/seal.ts";
 import type { Queryable } from "../../../shared/db/database.ts";
-import { projects } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { webhookSecretPlace } from "../../../shared/domain/sealed-place.ts";
 import type { Log } from "../../../shared/ports/log.ts";

@@ -3,8 +3,10 @@
  * that any process may die at any point and another one goes on.
  */
 import { and, eq, inArray, sql } from "drizzle-orm";
+import { cloudLinks } from "../../../shared/db/connection-tables.ts";
 import type { Queryable } from "../../../shared/db/database.ts";
-import { cloudLinks, projects, webhookDeliveries } from "../../../shared/db/schema.ts";
+import { webhookDeliveries } from "../../../shared/db/delivery-tables.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 
 const inSeconds = (ms: number) => sql`clock_timestamp() + make_interval(secs => ${ms / 1000})`;

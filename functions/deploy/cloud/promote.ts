@@ -6,7 +6,7 @@
 import { and, eq, inArray, isNull, or } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
 import type { Database } from "../../../shared/db/database.ts";
-import { projects } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import { cannotRun, refuseServices } from "../create.ts";

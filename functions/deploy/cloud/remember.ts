@@ -3,8 +3,9 @@
  * a cloud that answers it could otherwise put itself before a deployment of this side.
  */
 import { inArray } from "drizzle-orm";
+import { cloudResources } from "../../../shared/db/connection-tables.ts";
 import type { Queryable } from "../../../shared/db/database.ts";
-import { cloudResources, deployments } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 
 /** Of an answer about deployments: one, a page of them, or what the wizard is told. */

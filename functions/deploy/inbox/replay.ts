@@ -5,7 +5,7 @@
 import { writeAudit } from "../../../shared/db/audit.ts";
 import type { Database, Queryable } from "../../../shared/db/database.ts";
 import { seenProjects } from "../../../shared/db/narrowing.ts";
-import { projects } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import type { DeliveryReplay } from "../../../shared/domain/delivery.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";

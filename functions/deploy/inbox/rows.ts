@@ -4,9 +4,10 @@
  */
 import { and, desc, eq, getTableColumns, gte, inArray, lt, type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../../shared/db/database.ts";
+import { webhookDeliveries } from "../../../shared/db/delivery-tables.ts";
 import { seenProjects } from "../../../shared/db/narrowing.ts";
 import { behindCursor, type PageRequest } from "../../../shared/db/page.ts";
-import { projects, webhookDeliveries } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import type { DeliveryStatus, DeliveryVerdict } from "../../../shared/domain/delivery.ts";
 import { firstIdAt } from "../../../shared/domain/identifier.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";

@@ -1,7 +1,7 @@
 /** What a deployment is released with: its image, its ports. Written in the transaction that begins the release. */
 import { eq } from "drizzle-orm";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { deployments } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
 import type { Story } from "../story-parts.ts";
 import { takeHostPort } from "./host-port.ts";
 import type { Produced } from "./produce-image.ts";

@@ -4,7 +4,7 @@
  */
 import { eq, sql } from "drizzle-orm";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { deployments } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
 import { rowsOf } from "../../../shared/operations/statements.ts";
 import { DeployFailure } from "../failure.ts";
 

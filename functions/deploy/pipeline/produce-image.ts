@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { eq } from "drizzle-orm";
-import { deployments } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { DeployFailure } from "../failure.ts";
 import { cloneUrlOf } from "../git-access.ts";

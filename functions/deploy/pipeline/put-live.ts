@@ -5,7 +5,8 @@
  */
 import { asc, eq } from "drizzle-orm";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { deployments, domains, projects } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
+import { domains, projects } from "../../../shared/db/project-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { defaultHostname, projectUrls } from "../../../shared/proxy/address.ts";
 import type { ProxyParts } from "../../../shared/proxy/apply.ts";

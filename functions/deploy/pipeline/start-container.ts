@@ -1,6 +1,6 @@
 /** From an image to a container that is well: start it beside the old one, and ask until it answers. */
 import { eq } from "drizzle-orm";
-import { projects } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { cappedBy } from "../pool-rules.ts";
 import { type DeploymentRow, deploymentRow } from "../store.ts";

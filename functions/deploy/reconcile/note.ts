@@ -5,7 +5,11 @@
  */
 import { and, desc, eq, sql } from "drizzle-orm";
 import type { Database, Transaction } from "../../../shared/db/database.ts";
-import { branchHeads, deployments, operations, organizations, projects } from "../../../shared/db/schema.ts";
+import { branchHeads } from "../../../shared/db/delivery-tables.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
+import { organizations } from "../../../shared/db/identity-tables.ts";
+import { operations } from "../../../shared/db/operation-tables.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { insertDeployment } from "../store.ts";
 import type { DueBranch } from "./due.ts";
 import type { SeenHead } from "./look.ts";

@@ -6,7 +6,7 @@ import { and, eq, isNotNull, isNull, ne, or } from "drizzle-orm";
 import type { Sealer } from "../../../shared/crypto/seal.ts";
 import { writeAudit } from "../../../shared/db/audit.ts";
 import type { Database } from "../../../shared/db/database.ts";
-import { projects } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { apiRepositoryUrl } from "../../../shared/domain/git-connection.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import type { Clock } from "../../../shared/ports/clock.ts";

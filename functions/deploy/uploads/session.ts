@@ -5,8 +5,9 @@
  */
 import { and, count, eq, gt } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
+import { cloudLinks } from "../../../shared/db/connection-tables.ts";
 import type { Database, Queryable } from "../../../shared/db/database.ts";
-import { cloudLinks, uploadSessions } from "../../../shared/db/schema.ts";
+import { uploadSessions } from "../../../shared/db/deployment-tables.ts";
 import { type Loaded, load } from "../../../shared/db/tenancy.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { limits } from "../../../shared/domain/limits.ts";

@@ -6,7 +6,7 @@
  */
 import { inArray, lt, sql } from "drizzle-orm";
 import type { Database } from "../../../shared/db/database.ts";
-import { uploadSessions } from "../../../shared/db/schema.ts";
+import { uploadSessions } from "../../../shared/db/deployment-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { rowsOf } from "../../../shared/operations/statements.ts";
 import type { BlobStore } from "../../../shared/ports/blob-store.ts";

@@ -3,7 +3,7 @@
  * that everything answers. Safe to begin anew at any point, by the next owner or by the next bootstrap.
  */
 import { eq, sql } from "drizzle-orm";
-import { servers } from "../../../shared/db/schema.ts";
+import { servers } from "../../../shared/db/server-tables.ts";
 import { type ServerRow, serverTarget } from "../../../shared/db/server-target.ts";
 import {
   LeaseLost,

@@ -2,7 +2,8 @@
 import { and, eq } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
 import type { Database } from "../../../shared/db/database.ts";
-import { operations, servers } from "../../../shared/db/schema.ts";
+import { operations } from "../../../shared/db/operation-tables.ts";
+import { servers } from "../../../shared/db/server-tables.ts";
 import { load } from "../../../shared/db/tenancy.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";

@@ -1,8 +1,8 @@
 /** Forgets the link and its token; again is no error. What was promoted stays in the cloud. */
 import { eq } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
+import { cloudLinks } from "../../../shared/db/connection-tables.ts";
 import type { Database } from "../../../shared/db/database.ts";
-import { cloudLinks } from "../../../shared/db/schema.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { requireMayLink } from "./show.ts";
 

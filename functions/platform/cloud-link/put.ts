@@ -4,7 +4,7 @@
  */
 import { eq } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
-import { cloudLinks } from "../../../shared/db/schema.ts";
+import { cloudLinks } from "../../../shared/db/connection-tables.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { invalid, Refusal } from "../../../shared/domain/refusal.ts";
 import { cloudTokenPlace } from "../../../shared/domain/sealed-place.ts";

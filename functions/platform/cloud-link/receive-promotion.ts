@@ -7,8 +7,9 @@
 import { and, desc, eq, inArray, isNull, sql } from "drizzle-orm";
 import type { Promotion } from "../../../shared/contract/promotions.ts";
 import { writeAudit } from "../../../shared/db/audit.ts";
+import { gitConnections } from "../../../shared/db/connection-tables.ts";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { domains, gitConnections, projectServices, projects } from "../../../shared/db/schema.ts";
+import { domains, projectServices, projects } from "../../../shared/db/project-tables.ts";
 import { cloneUrlBelow } from "../../../shared/domain/git-connection.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";

@@ -1,7 +1,7 @@
 /** The link of the caller's organization, and what of it is seen. Columns are named: the sealed token never leaves. */
 import { eq } from "drizzle-orm";
+import { cloudLinks } from "../../../shared/db/connection-tables.ts";
 import type { Queryable } from "../../../shared/db/database.ts";
-import { cloudLinks } from "../../../shared/db/schema.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { requireOwner } from "../grant-role.ts";
 import { refuseNarrowed } from "../refuse-narrowed.ts";

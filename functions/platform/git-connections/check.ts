@@ -6,7 +6,7 @@
 import { and, desc, eq, isNull, sql } from "drizzle-orm";
 import type { Queryable } from "../../../shared/db/database.ts";
 import { seenProjects } from "../../../shared/db/narrowing.ts";
-import { projects } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { load } from "../../../shared/db/tenancy.ts";
 import { cloneUrlBelow, tokenUser } from "../../../shared/domain/git-connection.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";

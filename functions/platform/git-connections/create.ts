@@ -1,6 +1,6 @@
 /** Adds a connection to a git host. Nothing is contacted: that is what `check` is for. */
 import { writeAudit } from "../../../shared/db/audit.ts";
-import { gitConnections } from "../../../shared/db/schema.ts";
+import { gitConnections } from "../../../shared/db/connection-tables.ts";
 import type { GitConnectionKind } from "../../../shared/domain/git-connection.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";

@@ -1,7 +1,8 @@
 /** Forgets a connection: its secret is wiped from the row. Refused while projects use it, since they could not deploy. */
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
-import { gitConnections, projects } from "../../../shared/db/schema.ts";
+import { gitConnections } from "../../../shared/db/connection-tables.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { load } from "../../../shared/db/tenancy.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";

@@ -1,8 +1,8 @@
 /** Git connections of the organization, newest first. */
 import { and, desc, eq, isNull } from "drizzle-orm";
+import { gitConnections } from "../../../shared/db/connection-tables.ts";
 import type { Queryable } from "../../../shared/db/database.ts";
 import { behindCursor, type PageRequest, toPage } from "../../../shared/db/page.ts";
-import { gitConnections } from "../../../shared/db/schema.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { showGitConnection } from "./show.ts";
 

@@ -4,8 +4,8 @@
  */
 import { eq } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
+import { gitConnections } from "../../../shared/db/connection-tables.ts";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { gitConnections } from "../../../shared/db/schema.ts";
 import { load } from "../../../shared/db/tenancy.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { invalid, notFound, Refusal } from "../../../shared/domain/refusal.ts";

@@ -3,8 +3,8 @@
  * address. Pointing a project at a repository reads it, so the caller must be one who may see connections.
  */
 import { eq } from "drizzle-orm";
+import { gitConnections } from "../../../shared/db/connection-tables.ts";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { gitConnections } from "../../../shared/db/schema.ts";
 import { load } from "../../../shared/db/tenancy.ts";
 import { cloneUrlBelow } from "../../../shared/domain/git-connection.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";

@@ -7,7 +7,7 @@
  */
 import { and, asc, eq, isNotNull, isNull, sql } from "drizzle-orm";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { projects } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import type { GitConnectionRow } from "../git-connections/show.ts";

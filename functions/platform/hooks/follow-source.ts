@@ -7,7 +7,7 @@
 import { and, eq, isNull } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { projects } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import type { ProjectSource } from "../../../shared/domain/project.ts";
 import type { GitConnectionRow } from "../git-connections/show.ts";

@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { type AuditedActor, writeAudit } from "../../../shared/db/audit.ts";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { projects } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { load } from "../../../shared/db/tenancy.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";

@@ -5,7 +5,7 @@
  */
 import { eq } from "drizzle-orm";
 import { type AuditedActor, writeAudit } from "../../../shared/db/audit.ts";
-import { projects } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { webhookSecretPlace } from "../../../shared/domain/sealed-place.ts";
 import { type ApiRepository, GitHostApiFailure } from "../../../shared/ports/git-host-api.ts";
 import type { PlatformParts } from "../parts.ts";

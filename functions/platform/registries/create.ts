@@ -5,8 +5,9 @@
 import { and, eq, isNull } from "drizzle-orm";
 import { looksSealed } from "../../../shared/crypto/seal.ts";
 import { writeAudit } from "../../../shared/db/audit.ts";
+import { registries } from "../../../shared/db/connection-tables.ts";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { organizations, registries } from "../../../shared/db/schema.ts";
+import { organizations } from "../../../shared/db/identity-tables.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";

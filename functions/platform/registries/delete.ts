@@ -1,7 +1,7 @@
 /** Forgets a registry: its secret is wiped from the row. What runs goes on running; images are never pulled again for it. */
 import { and, eq, isNull, sql } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
-import { registries } from "../../../shared/db/schema.ts";
+import { registries } from "../../../shared/db/connection-tables.ts";
 import { load } from "../../../shared/db/tenancy.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { notFound } from "../../../shared/domain/refusal.ts";

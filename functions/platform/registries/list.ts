@@ -1,8 +1,8 @@
 /** Registries of the organization, newest first. */
 import { and, desc, eq, isNull } from "drizzle-orm";
+import { registries } from "../../../shared/db/connection-tables.ts";
 import type { Queryable } from "../../../shared/db/database.ts";
 import { behindCursor, type PageRequest, toPage } from "../../../shared/db/page.ts";
-import { registries } from "../../../shared/db/schema.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { showRegistry } from "./show.ts";
 

@@ -4,7 +4,8 @@
  */
 import { eq } from "drizzle-orm";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { deployments, domains, releasedRoutes } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
+import { domains, releasedRoutes } from "../../../shared/db/project-tables.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import { defaultHostname } from "../../../shared/proxy/address.ts";

@@ -5,8 +5,10 @@
  */
 import { and, asc, eq, isNull } from "drizzle-orm";
 import type { Sealer } from "../../../shared/crypto/seal.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
 import { hidePoolServer } from "../../../shared/db/hide-pool-server.ts";
-import { deployments, projects, servers } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
+import { servers } from "../../../shared/db/server-tables.ts";
 import { serverTarget } from "../../../shared/db/server-target.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import type { OperationContext } from "../../../shared/operations/definition.ts";

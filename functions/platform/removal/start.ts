@@ -5,7 +5,8 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { AuditedActor } from "../../../shared/db/audit.ts";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { operations, projects } from "../../../shared/db/schema.ts";
+import { operations } from "../../../shared/db/operation-tables.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { insertOperation } from "../../../shared/operations/create.ts";
 import { beingDeleted } from "./release.ts";

@@ -6,15 +6,15 @@
 import { and, eq, inArray, isNull, sql } from "drizzle-orm";
 import { type AuditedActor, writeAudit } from "../../../shared/db/audit.ts";
 import type { Transaction } from "../../../shared/db/database.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
+import { operations } from "../../../shared/db/operation-tables.ts";
 import {
-  deployments,
   domains,
-  operations,
   projectEnv,
   projectServices,
   projects,
   releasedRoutes,
-} from "../../../shared/db/schema.ts";
+} from "../../../shared/db/project-tables.ts";
 import { notFound, Refusal } from "../../../shared/domain/refusal.ts";
 import { defaultHostname } from "../../../shared/proxy/address.ts";
 import { noHook } from "../hooks/link.ts";

@@ -1,6 +1,6 @@
 /** Adds a service to a project. Takes effect with the next deployment. */
 import { writeAudit } from "../../../shared/db/audit.ts";
-import { projectServices } from "../../../shared/db/schema.ts";
+import { projectServices } from "../../../shared/db/project-tables.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";

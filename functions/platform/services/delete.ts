@@ -1,7 +1,7 @@
 /** Removes a service from a project; refused while others wait for it, since they could not start. */
 import { eq } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
-import { projectServices } from "../../../shared/db/schema.ts";
+import { projectServices } from "../../../shared/db/project-tables.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { Refusal } from "../../../shared/domain/refusal.ts";
 import type { PlatformParts } from "../parts.ts";

@@ -1,7 +1,7 @@
 /** Services of a project, newest first. */
 import { and, desc, eq } from "drizzle-orm";
 import { behindCursor, type PageRequest, toPage } from "../../../shared/db/page.ts";
-import { projectServices } from "../../../shared/db/schema.ts";
+import { projectServices } from "../../../shared/db/project-tables.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import type { PlatformParts } from "../parts.ts";
 import { loadProjectOfServices } from "./project-of.ts";

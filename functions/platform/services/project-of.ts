@@ -1,7 +1,7 @@
 /** Whose services: a project that the caller sees and that is made of services. */
 import { eq } from "drizzle-orm";
 import type { Queryable, Transaction } from "../../../shared/db/database.ts";
-import { projectServices, projects } from "../../../shared/db/schema.ts";
+import { projectServices, projects } from "../../../shared/db/project-tables.ts";
 import { load } from "../../../shared/db/tenancy.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import { notFound, Refusal } from "../../../shared/domain/refusal.ts";

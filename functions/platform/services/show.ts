@@ -1,5 +1,5 @@
 /** What of a service is shown. Columns are named: values of its environment never leave. */
-import type { projectServices } from "../../../shared/db/schema.ts";
+import type { projectServices } from "../../../shared/db/project-tables.ts";
 import type { PlatformParts } from "../parts.ts";
 import { openVariables, showVariables } from "./environment.ts";
 

@@ -5,7 +5,7 @@
 import { eq } from "drizzle-orm";
 import { writeAudit } from "../../../shared/db/audit.ts";
 import type { Transaction } from "../../../shared/db/database.ts";
-import { projectServices } from "../../../shared/db/schema.ts";
+import { projectServices } from "../../../shared/db/project-tables.ts";
 import type { Principal } from "../../../shared/domain/principal.ts";
 import type { PlatformParts } from "../parts.ts";
 import { refuseBoth, requireFreeName, type ServiceSettings } from "./create.ts";

@@ -1,7 +1,7 @@
 /** A signed push becomes one deployment, however often it comes (spec.md "Push handling"). */
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { operationEvents, operations } from "../../../shared/db/schema.ts";
+import { operationEvents, operations } from "../../../shared/db/operation-tables.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { insertOperation } from "../../../shared/operations/create.ts";

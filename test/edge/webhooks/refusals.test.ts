@@ -2,7 +2,7 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { sweepDeliveries } from "../../../edge/webhooks/inbox.ts";
-import { webhookDeliveries } from "../../../shared/db/schema.ts";
+import { webhookDeliveries } from "../../../shared/db/delivery-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { edgeUnderTest, onNode, testOnNode } from "../edge-under-test.ts";
 import { deliver, deploymentsOf, openScene, push, request, rowsOf, seedProject, sha } from "./scene.ts";

@@ -1,7 +1,8 @@
 /** A push that the branch has moved on from deploys nothing (decisions.md section 5). */
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { branchHeads, deployments } from "../../../shared/db/schema.ts";
+import { branchHeads } from "../../../shared/db/delivery-tables.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
 import { edgeUnderTest } from "../edge-under-test.ts";
 import { deliver, deploymentsOf, openScene, push, rowsOf, seedProject, sha } from "./scene.ts";
 

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { webhookDeliveries } from "../../../shared/db/schema.ts";
+import { webhookDeliveries } from "../../../shared/db/delivery-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { seedOrganization } from "../../database.ts";
 import { edgeUnderTest } from "../edge-under-test.ts";

@@ -11,7 +11,7 @@ import { sql } from "drizzle-orm";
 import type { EdgeOptions } from "../../../edge/edge-options.ts";
 import { createIdentityVerifier } from "../../../shared/crypto/identity-token.ts";
 import type { Database } from "../../../shared/db/database.ts";
-import { rateWindows } from "../../../shared/db/schema.ts";
+import { rateWindows } from "../../../shared/db/request-tables.ts";
 import { identityHeader, verifyIdentityHeader } from "../../../shared/http/identity-header.ts";
 import type { ModuleName } from "../../../shared/ports/forwarder.ts";
 import { makeIdentityKey } from "../../keys.ts";

@@ -1,7 +1,8 @@
 /** A project of a self-hosted instance, an account in a real second one, and a relay between them that can be broken. */
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach } from "vitest";
-import { deployments, projects } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import type { Answered } from "../running-platform.ts";
 import { type Relay, startRelay } from "./relay.ts";
 import { type Account, addReadyServer, ok, startTwoInstances, type TwoInstances } from "./two-instances.ts";

@@ -1,7 +1,9 @@
 /** Promotion of a project to a real second instance, and pushes that follow it (docs/decisions/0013). */
 import { and, eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
-import { auditEntries, deployments, projects } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
+import { auditEntries } from "../../../shared/db/identity-tables.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { sendSignedPush } from "../../demo/signed-push.ts";
 import { seedToken } from "../../edge/edge-under-test.ts";

@@ -2,7 +2,10 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { deploymentIdsIn, rememberDeployments } from "../../../functions/deploy/cloud/remember.ts";
-import { cloudResources, deployments, operations, tokens } from "../../../shared/db/schema.ts";
+import { cloudResources } from "../../../shared/db/connection-tables.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
+import { tokens } from "../../../shared/db/identity-tables.ts";
+import { operations } from "../../../shared/db/operation-tables.ts";
 import { seedToken } from "../../edge/edge-under-test.ts";
 import type { Answered } from "../running-platform.ts";
 import { openLinkedScene, projectHere, promote, promoted } from "./linked-scene.ts";

@@ -1,7 +1,7 @@
 /** A self-hosted instance and a cloud, each with a database of its own, and real HTTP between them. */
 import { randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
-import { servers } from "../../../shared/db/schema.ts";
+import { servers } from "../../../shared/db/server-tables.ts";
 import type { Permission } from "../../../shared/domain/permission.ts";
 import { seedOrganization } from "../../database.ts";
 import { seedToken } from "../../edge/edge-under-test.ts";

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { namesOf } from "../../../functions/deploy/pipeline/names.ts";
-import { deployments } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import type { LabServer } from "../../lab/server.ts";
 import { type LabWorld, openLabWorld } from "./lab-world.ts";

@@ -13,7 +13,9 @@ import { createFrameworkCatalogue } from "../../../shared/adapters/vercel-framew
 import { createSealer, type Sealer } from "../../../shared/crypto/seal.ts";
 import { hashToken, makeToken } from "../../../shared/crypto/token.ts";
 import type { Database } from "../../../shared/db/database.ts";
-import { memberships, projectEnv, projects, servers, tokens, users } from "../../../shared/db/schema.ts";
+import { memberships, tokens, users } from "../../../shared/db/identity-tables.ts";
+import { projectEnv, projects } from "../../../shared/db/project-tables.ts";
+import { servers } from "../../../shared/db/server-tables.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { type Permission, permissionTags, type Role } from "../../../shared/domain/permission.ts";
 import type { Identity } from "../../../shared/domain/principal.ts";

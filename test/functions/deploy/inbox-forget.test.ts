@@ -1,7 +1,7 @@
 /** How long deliveries are kept. */
 import { expect, test } from "vitest";
 import { forgetDeliveries } from "../../../functions/deploy/inbox/forget-old.ts";
-import { webhookDeliveries } from "../../../shared/db/schema.ts";
+import { webhookDeliveries } from "../../../shared/db/delivery-tables.ts";
 import { firstIdAt, newId } from "../../../shared/domain/identifier.ts";
 import { edgeUnderTest } from "../../edge/edge-under-test.ts";
 import { deliver, deploymentsOf, openScene, push, rowsOf, seedProject } from "../../edge/webhooks/scene.ts";

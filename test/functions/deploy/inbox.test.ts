@@ -1,7 +1,10 @@
 /** The delivery inbox as people see it, from a signed delivery on (decisions.md section 5, docs/decisions/0012). */
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { auditEntries, operations, projects, webhookDeliveries } from "../../../shared/db/schema.ts";
+import { webhookDeliveries } from "../../../shared/db/delivery-tables.ts";
+import { auditEntries } from "../../../shared/db/identity-tables.ts";
+import { operations } from "../../../shared/db/operation-tables.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { newId } from "../../../shared/domain/identifier.ts";
 import { openWholeApi } from "../../contract/whole-api.ts";
 import { seedOrganization } from "../../database.ts";

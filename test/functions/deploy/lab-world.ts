@@ -4,7 +4,7 @@ import type { PoolRules } from "../../../functions/deploy/pool-rules.ts";
 import { installScript } from "../../../functions/platform/bootstrap/install-script.ts";
 import { wallClock } from "../../../shared/adapters/clocks.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
-import type { projects } from "../../../shared/db/schema.ts";
+import type { projects } from "../../../shared/db/project-tables.ts";
 import type { Runner } from "../../../shared/operations/runner.ts";
 import type { Clock } from "../../../shared/ports/clock.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";

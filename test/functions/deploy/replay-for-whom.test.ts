@@ -1,7 +1,8 @@
 /** What a replay may do for whom: a token that sees some projects, or that may not deploy. */
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projects, webhookDeliveries } from "../../../shared/db/schema.ts";
+import { webhookDeliveries } from "../../../shared/db/delivery-tables.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { openWholeApi } from "../../contract/whole-api.ts";
 import { seedToken } from "../../edge/edge-under-test.ts";
 import { deliver, deploymentsOf, openScene, push, rowsOf, seedProject } from "../../edge/webhooks/scene.ts";

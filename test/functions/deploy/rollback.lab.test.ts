@@ -1,7 +1,9 @@
 import { and, eq, isNotNull, sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { namesOf } from "../../../functions/deploy/pipeline/names.ts";
-import { deployments, operations, projects } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
+import { operations } from "../../../shared/db/operation-tables.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";
 import { quickClock } from "../../quick-clock.ts";

@@ -1,6 +1,10 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { auditEntries, deployments, operations, projects, servers } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
+import { auditEntries } from "../../../shared/db/identity-tables.ts";
+import { operations } from "../../../shared/db/operation-tables.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
+import { servers } from "../../../shared/db/server-tables.ts";
 import { type DeployOrganization, type DeployPlatform, openDeployPlatform } from "./deploy-platform.ts";
 
 let platform: DeployPlatform;

@@ -1,8 +1,8 @@
 /** The routes of channels: transitions, secrets, tests (spec.md "Notifications"). */
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { auditEntries } from "../../../shared/db/identity-tables.ts";
 import { notificationChannels } from "../../../shared/db/notification-tables.ts";
-import { auditEntries } from "../../../shared/db/schema.ts";
 import { addChannel, type NotifyPlatform, openNotifyPlatform, type Person } from "./notify-platform.ts";
 import { openReceiver, status } from "./receiver.ts";
 

@@ -3,9 +3,9 @@
 import { eq } from "drizzle-orm";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { memberships } from "../../../shared/db/identity-tables.ts";
 import { beginNotifications } from "../../../shared/db/notification-membership.ts";
 import { raiseAlert } from "../../../shared/db/raise-alert.ts";
-import { memberships } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { openWholeApi } from "../../contract/whole-api.ts";
 import { seedOrganization } from "../../database.ts";

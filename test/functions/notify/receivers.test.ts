@@ -1,8 +1,8 @@
 /** What receivers do to deliveries: order, retries, dead channels. Receivers are real, time is the test's. */
 import { eq } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { memberships } from "../../../shared/db/identity-tables.ts";
 import { notificationChannels, notificationDeliveries } from "../../../shared/db/notification-tables.ts";
-import { memberships } from "../../../shared/db/schema.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import type { Outgoing } from "../../../shared/ports/outgoing.ts";
 import { loopbackOutgoing, testOutgoing } from "../../outgoing.ts";

@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { deployments, domains, projectEnv, projects } from "../../../shared/db/schema.ts";
+import { deployments } from "../../../shared/db/deployment-tables.ts";
+import { domains, projectEnv, projects } from "../../../shared/db/project-tables.ts";
 import { ShellFailure } from "../../../shared/ports/shell.ts";
 import { desiredRoutes } from "../../../shared/proxy/desired-state.ts";
 import {

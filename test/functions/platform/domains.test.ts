@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { domains } from "../../../shared/db/schema.ts";
+import { domains } from "../../../shared/db/project-tables.ts";
 import { ShellFailure } from "../../../shared/ports/shell.ts";
 import {
   addDeployment,

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { initOrganization } from "../../../functions/platform/first-organization.ts";
 import { createOfflineToken } from "../../../functions/platform/offline-token.ts";
 import { hashToken } from "../../../shared/crypto/token.ts";
-import { memberships, organizations, tokens, users } from "../../../shared/db/schema.ts";
+import { memberships, organizations, tokens, users } from "../../../shared/db/identity-tables.ts";
 import { openTestDatabase, type TestDatabase } from "../../database.ts";
 
 let test: TestDatabase;

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { generateSshKey } from "../../../shared/adapters/ssh-key.ts";
-import { gitConnections } from "../../../shared/db/schema.ts";
+import { gitConnections } from "../../../shared/db/connection-tables.ts";
 import { gitSecretPlace } from "../../../shared/domain/sealed-place.ts";
 import {
   addProject,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { monitorServers } from "../../../functions/platform/monitor-servers.ts";
 import { createSsh2Shell } from "../../../shared/adapters/ssh2-shell.ts";
 import { serverHealth } from "../../../shared/db/notification-tables.ts";
-import { servers } from "../../../shared/db/schema.ts";
+import { servers } from "../../../shared/db/server-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import { describeWithLab } from "../../lab/describe-with-lab.ts";

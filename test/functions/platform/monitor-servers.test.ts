@@ -3,7 +3,7 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { monitorServers } from "../../../functions/platform/monitor-servers.ts";
 import { alerts } from "../../../shared/db/notification-tables.ts";
-import { servers } from "../../../shared/db/schema.ts";
+import { servers } from "../../../shared/db/server-tables.ts";
 import { limits } from "../../../shared/domain/limits.ts";
 import { ShellFailure } from "../../../shared/ports/shell.ts";
 import { manualClock } from "../../manual-clock.ts";

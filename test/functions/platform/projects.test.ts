@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { slugFrom } from "../../../functions/platform/create-project.ts";
-import { projectEnv, projects } from "../../../shared/db/schema.ts";
+import { projectEnv, projects } from "../../../shared/db/project-tables.ts";
 import { envValuePlace, webhookSecretPlace } from "../../../shared/domain/sealed-place.ts";
 import { addProject, addServer, type Organization, openTestPlatform, type TestPlatform } from "./platform.ts";
 

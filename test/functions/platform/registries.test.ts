@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { registries, servers } from "../../../shared/db/schema.ts";
+import { registries } from "../../../shared/db/connection-tables.ts";
+import { servers } from "../../../shared/db/server-tables.ts";
 import { registrySecretPlace } from "../../../shared/domain/sealed-place.ts";
 import { ShellFailure } from "../../../shared/ports/shell.ts";
 import { addServer, type Organization, openTestPlatform, type TestPlatform } from "./platform.ts";

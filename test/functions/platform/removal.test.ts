@@ -8,7 +8,9 @@ import {
   type RemovalState,
   removalStates,
 } from "../../../functions/platform/removal/states.ts";
-import { auditEntries, operations, projects } from "../../../shared/db/schema.ts";
+import { auditEntries } from "../../../shared/db/identity-tables.ts";
+import { operations } from "../../../shared/db/operation-tables.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
 import type { Shell } from "../../../shared/ports/shell.ts";
 import {
   addDeployment,

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { generateSshKey } from "../../../shared/adapters/ssh-key.ts";
-import { servers } from "../../../shared/db/schema.ts";
+import { servers } from "../../../shared/db/server-tables.ts";
 import { serverTarget } from "../../../shared/db/server-target.ts";
 import { ShellFailure } from "../../../shared/ports/shell.ts";
 import {

@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { auditEntries, projectServices } from "../../../shared/db/schema.ts";
+import { auditEntries } from "../../../shared/db/identity-tables.ts";
+import { projectServices } from "../../../shared/db/project-tables.ts";
 import { addProject, addServer, type Organization, openTestPlatform, type TestPlatform } from "./platform.ts";
 
 let platform: TestPlatform;

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { hashToken, isToken } from "../../../shared/crypto/token.ts";
-import { tokens } from "../../../shared/db/schema.ts";
+import { tokens } from "../../../shared/db/identity-tables.ts";
 import { addProject, addServer, type Organization, openTestPlatform, type TestPlatform } from "./platform.ts";
 
 let platform: TestPlatform;

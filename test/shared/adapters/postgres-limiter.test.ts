@@ -3,7 +3,7 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { openNeon } from "../../../shared/adapters/neon-http.ts";
 import { createPostgresLimiter, forgetOldWindows } from "../../../shared/adapters/postgres-limiter.ts";
-import { rateWindows } from "../../../shared/db/schema.ts";
+import { rateWindows } from "../../../shared/db/request-tables.ts";
 import { limiterContract } from "../../contract/limiter.ts";
 import { openTestDatabase, type TestDatabase } from "../../database.ts";
 import { withDatabase } from "../../global-set-up.ts";

@@ -9,7 +9,7 @@ import { openLog } from "../../../shared/adapters/pino-log.ts";
 import { isPooled, type OpenedDatabase, openDatabase } from "../../../shared/adapters/postgres.ts";
 import { openListener } from "../../../shared/adapters/postgres-listen.ts";
 import { migrateDatabase } from "../../../shared/adapters/postgres-migrate.ts";
-import { organizations } from "../../../shared/db/schema.ts";
+import { organizations } from "../../../shared/db/identity-tables.ts";
 import { StartFailure } from "../../../shared/domain/start-failure.ts";
 import { rowsOf } from "../../../shared/operations/statements.ts";
 import { findFreePort } from "../../lab/free-port.ts";

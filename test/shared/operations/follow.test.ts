@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { operations } from "../../../shared/db/schema.ts";
+import { operations } from "../../../shared/db/operation-tables.ts";
 import type { StoredEvent } from "../../../shared/operations/definition.ts";
 import { readEvents } from "../../../shared/operations/event-log.ts";
 import { createFeed } from "../../../shared/operations/follow.ts";

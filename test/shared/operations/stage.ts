@@ -1,6 +1,6 @@
 /** What the tests of the mechanism share: a database, runners on it, and stories that wait for the test. */
 import { eq, sql } from "drizzle-orm";
-import { operationEvents, operations } from "../../../shared/db/schema.ts";
+import { operationEvents, operations } from "../../../shared/db/operation-tables.ts";
 import { createFeed, type Feed } from "../../../shared/operations/follow.ts";
 import { createRunner, type Runner, type RunnerOptions } from "../../../shared/operations/runner.ts";
 import type { Clock } from "../../../shared/ports/clock.ts";

@@ -1,7 +1,8 @@
 /** What `applyProxy` and `switchRoute` do with the database; what the script does on a server is in the lab test. */
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { projects, servers } from "../../../shared/db/schema.ts";
+import { projects } from "../../../shared/db/project-tables.ts";
+import { servers } from "../../../shared/db/server-tables.ts";
 import { type Shell, ShellFailure } from "../../../shared/ports/shell.ts";
 import { applyProxy, type ProxyParts } from "../../../shared/proxy/apply.ts";
 import { switchRoute } from "../../../shared/proxy/switch-route.ts";

@@ -10,7 +10,9 @@ import {
 } from "../../../../functions/deploy/cloud/forward-pushes.ts";
 import { wallClock } from "../../../../shared/adapters/clocks.ts";
 import { createPostgresEdgeStore } from "../../../../shared/adapters/edge-store-postgres.ts";
-import { cloudLinks, projects, webhookDeliveries } from "../../../../shared/db/schema.ts";
+import { cloudLinks } from "../../../../shared/db/connection-tables.ts";
+import { webhookDeliveries } from "../../../../shared/db/delivery-tables.ts";
+import { projects } from "../../../../shared/db/project-tables.ts";
 import { limits } from "../../../../shared/domain/limits.ts";
 import { edgeUnderTest, testSealer } from "../../../edge/edge-under-test.ts";
 import {

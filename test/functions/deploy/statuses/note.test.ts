@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
-import { commitStatuses, deployments } from "../../../../shared/db/schema.ts";
+import { commitStatuses, deployments } from "../../../../shared/db/deployment-tables.ts";
 import { limits } from "../../../../shared/domain/limits.ts";
 import { openStatusScene, sha } from "./scene.ts";
 

@@ -1,7 +1,9 @@
 import { and, eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { forgetOldStatuses } from "../../../../functions/deploy/statuses/outbox.ts";
-import { auditEntries, commitStatuses, projects } from "../../../../shared/db/schema.ts";
+import { commitStatuses } from "../../../../shared/db/deployment-tables.ts";
+import { auditEntries } from "../../../../shared/db/identity-tables.ts";
+import { projects } from "../../../../shared/db/project-tables.ts";
 import { limits } from "../../../../shared/domain/limits.ts";
 import { openStatusScene } from "./scene.ts";
 

@@ -1,7 +1,7 @@
 /** What becomes of registered webhooks when the git connection of their projects leads to another address. */
 import { eq } from "drizzle-orm";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { projects } from "../../../../shared/db/schema.ts";
+import { projects } from "../../../../shared/db/project-tables.ts";
 import { type GitHostApiServer, openGitHostApi } from "../../../git-host-api-server.ts";
 import { openHookScene } from "./scene.ts";
 

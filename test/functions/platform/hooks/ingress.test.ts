@@ -1,7 +1,8 @@
 /** From the hook that a git host keeps to the deployment of its push: what was registered is what the ingress takes. */
 import { eq } from "drizzle-orm";
 import { expect, it } from "vitest";
-import { deployments, projects } from "../../../../shared/db/schema.ts";
+import { deployments } from "../../../../shared/db/deployment-tables.ts";
+import { projects } from "../../../../shared/db/project-tables.ts";
 import { edgeUnderTest } from "../../../edge/edge-under-test.ts";
 import { signedBy } from "../../../git-host-api-server.ts";
 import { openHookScene } from "./scene.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
 import { generateSshKey } from "../../../../shared/adapters/ssh-key.ts";
-import { gitConnections } from "../../../../shared/db/schema.ts";
+import { gitConnections } from "../../../../shared/db/connection-tables.ts";
 import { hostKey } from "../platform.ts";
 import { openHookScene } from "./scene.ts";
 

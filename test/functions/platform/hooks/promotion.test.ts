@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { describe, expect, it } from "vitest";
-import { projects, servers } from "../../../../shared/db/schema.ts";
+import { projects } from "../../../../shared/db/project-tables.ts";
+import { servers } from "../../../../shared/db/server-tables.ts";
 import { addServer } from "../platform.ts";
 import { openHookScene } from "./scene.ts";
 
