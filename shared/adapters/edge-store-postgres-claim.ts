@@ -33,7 +33,7 @@ export function claimInBatches(rowsByName: RowsByName, gather: Gather): InboxSto
     });
     return wanted.map((_, place) => won.flatMap((each) => (each.place === place ? [each.claim] : [])));
   };
-  const together = gather(store, limits.deliveryBatch, limits.deliveryLanes);
+  const together = gather(store, limits.deliveryBatch);
   return async (delivery, organizationIds, ignored = new Map()) => {
     const wanted = { delivery, organizationIds, ignored };
     if (delivery.body.length <= limits.deliveryBatchBodyBytes) return together(wanted);

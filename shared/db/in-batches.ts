@@ -11,36 +11,28 @@ interface Asked<Item, Result> {
   reject(error: unknown): void;
 }
 
-/**
- * `run` answers one result for each item, in their order, and may be asked for an item again after it has thrown. Of
- * `lanes` batches under way at once, each begins with what nobody has taken up.
- */
+/** `run` answers one result for each item, in their order, and may be asked for an item again after it has thrown. */
 export function inBatches<Item, Result>(
   run: (items: readonly Item[]) => Promise<readonly Result[]>,
   most: number,
-  lanes = 1,
 ): (item: Item) => Promise<Result> {
   let waiting: Asked<Item, Result>[] = [];
-  let running = 0;
-  /** A lane that has yet to take what waits: whoever comes in this tick goes with it. */
-  let starting = false;
+  let running = false;
 
   const runAll = async (): Promise<void> => {
-    starting = false;
     while (waiting.length > 0) {
       const batch = waiting.slice(0, most);
       waiting = waiting.slice(most);
       await answer(run, batch);
     }
-    running -= 1;
+    running = false;
   };
 
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject });
-      if (starting || running >= lanes) return;
-      running += 1;
-      starting = true;
+      if (running) return;
+      running = true;
       setImmediate(runAll);
     });
 }

@@ -30,8 +30,6 @@ export const limits = {
   /** Deliveries that share one statement: 32 bodies of the size below are 2 MiB. Larger ones go alone. */
   deliveryBatch: 32,
   deliveryBatchBodyBytes: 65_536,
-  /** Batches of deliveries under way at once: while one waits for the disk, the next is on its way. */
-  deliveryLanes: 2,
   /** How long a delivery may be worked on before another may take it over. */
   deliveryLeaseMs: 30_000,
   /** A failed delivery is tried again after 30 s, doubling up to an hour; then only when the git host sends it again. */

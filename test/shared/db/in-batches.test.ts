@@ -44,36 +44,6 @@ test("what comes while a batch is under way goes with the next one, never with t
   expect(runs).toEqual([[1], [2, 3]]);
 });
 
-test("of two lanes the second takes what comes while the first is under way, and no more are under way", async () => {
-  const ends = [1, 2, 3].map(() => Promise.withResolvers<void>());
-  const runs: number[][] = [];
-  const ask = inBatches(
-    async (items: readonly number[]) => {
-      const end = ends[runs.length];
-      runs.push([...items]);
-      await end?.promise;
-      return items;
-    },
-    10,
-    2,
-  );
-  const first = Promise.all([ask(1), ask(2)]);
-  await expect.poll(() => runs).toEqual([[1, 2]]);
-  const second = ask(3);
-  await expect.poll(() => runs).toEqual([[1, 2], [3]]);
-  const third = Promise.all([ask(4), ask(5)]);
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(runs).toEqual([[1, 2], [3]]);
-  ends[1]?.resolve();
-  expect(await second).toBe(3);
-  await expect.poll(() => runs).toEqual([[1, 2], [3], [4, 5]]);
-  for (const end of ends) end.resolve();
-  expect([await first, await third]).toEqual([
-    [1, 2],
-    [4, 5],
-  ]);
-});
-
 test("the failure of one is told to that one alone", async () => {
   const { run } = recorded((items) => items.includes(2));
   const answers = await Promise.allSettled([1, 2, 3].map(inBatches(run, 10)));
