@@ -8,7 +8,7 @@ const passing = new Set(["57P01", "57P02", "57P03", "53300"]);
 /** Of the way to it. A name is unknown for as long as its container is down. */
 const unreachable = new Set([
   ...["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"],
-  ...["ENOENT", "ENOTFOUND", "EAI_AGAIN"],
+  ...["ENOTFOUND", "EAI_AGAIN"],
 ]);
 /** The driver gives these no code. */
 const brokenOff = /^Connection terminated|^timeout exceeded when trying to connect|not queryable$/;
@@ -17,8 +17,10 @@ const brokenOff = /^Connection terminated|^timeout exceeded when trying to conne
 export function whyAway(error: unknown): string | undefined {
   for (let each = error; each instanceof Error; each = each.cause) {
     const code = "code" in each ? String(each.code) : "";
-    const isAway =
-      passing.has(code) || code.startsWith("08") || unreachable.has(code) || brokenOff.test(each.message);
+    // Of a socket; a certificate that is not there stays so.
+    const hasNoSocket = code === "ENOENT" && "syscall" in each && each.syscall === "connect";
+    const onTheWay = unreachable.has(code) || hasNoSocket || brokenOff.test(each.message);
+    const isAway = passing.has(code) || code.startsWith("08") || onTheWay;
     // Refused at both addresses of a name: the sentence is empty.
     if (isAway) return each.message === "" ? code : each.message;
   }
