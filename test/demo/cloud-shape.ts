@@ -22,8 +22,8 @@ import { makeDataFolder } from "./platform-process.ts";
 export interface CloudShape {
   /** Of the worker. */
   url: string;
-  /** Of the database, by Neon's protocol. */
-  neonEndpoint: string;
+  /** The database itself, as its owner; the worker reaches it by Neon's protocol and the edge's role. */
+  databaseUrl: string;
   /** Of the owner of a first organization, made as the operator of the cloud makes it. */
   token: string;
   /** Two of the deploy module: they share the work. */
@@ -118,7 +118,7 @@ async function start(
     { dataFolder: home, databaseUrl: postgres.url, log: silentLog },
     { organization: "Acme", email: "owner@example.com", password: "correct horse battery staple" },
   );
-  return { url, neonEndpoint: neon.endpoint, token, deploys, output, close };
+  return { url, databaseUrl: postgres.url, token, deploys, output, close };
 }
 
 /** As its operator does once; the migrations of the set-up step give it its rights. */

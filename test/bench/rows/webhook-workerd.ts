@@ -1,6 +1,7 @@
 /** Deliveries that are accepted by the worker in workerd, beside a worker that does nothing but one insert. */
 import { startCloudShape } from "../../demo/cloud-shape.ts";
 import { createClient } from "../../demo/main-job.ts";
+import { startNeonProxy } from "../../neon-proxy.ts";
 import { startWranglerDev } from "../../wrangler-dev.ts";
 import { load } from "../load.ts";
 import { linkQuietProject } from "../quiet-project.ts";
@@ -14,11 +15,13 @@ export const webhookWorkerd: Row = {
     const cloud = await startCloudShape(stage.say);
     try {
       const project = await linkQuietProject(createClient({ baseUrl: cloud.url, token: cloud.token }));
+      // Of its own: it makes a table, which the edge's role may not.
+      const neon = await startNeonProxy(() => cloud.databaseUrl);
       const floorWorker = await startWranglerDev({
         script: "test/bench/floor-worker.ts",
         variables: {
           DATABASE_URL: "postgres://edge:secret@neon.local/slipway",
-          SLIPWAY_NEON_ENDPOINT: cloud.neonEndpoint,
+          SLIPWAY_NEON_ENDPOINT: neon.endpoint,
         },
       });
       try {
@@ -42,6 +45,7 @@ export const webhookWorkerd: Row = {
         };
       } finally {
         await floorWorker.stop();
+        await neon.close();
       }
     } finally {
       await cloud.close();
