@@ -7,7 +7,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { edgeRole } from "../db/edge-role.ts";
-import { whyAway } from "./postgres-away.ts";
+import { isDatabaseAway } from "../operations/database-away.ts";
 import type { MigratedDatabase } from "./postgres-migrate.ts";
 
 const iterations = 4096;
@@ -39,7 +39,7 @@ export async function makeEdgeRole(db: MigratedDatabase, password: string): Prom
       await tx.execute(sql`comment on role ${sql.identifier(edgeRole)} is ${literal(mark)}`);
     });
   } catch (error) {
-    if (whyAway(error) !== undefined) throw error;
+    if (isDatabaseAway(error, "database")) throw error;
     const told = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
     return `Postgres refuses the role ${edgeRole} (${told})`;
   }

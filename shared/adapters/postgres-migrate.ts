@@ -13,9 +13,9 @@ import { drizzle } from "drizzle-orm/node-postgres";
 import { migrate } from "drizzle-orm/node-postgres/migrator";
 import { edgeRole, grantsOfEdge } from "../db/edge-role.ts";
 import { StartFailure } from "../domain/start-failure.ts";
+import { isDatabaseAway } from "../operations/database-away.ts";
 import type { Log } from "../ports/log.ts";
 import { directUrl } from "./postgres.ts";
-import { whyAway } from "./postgres-away.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../db/migrations", import.meta.url));
 /** Any number that nothing else in the product locks. */
@@ -51,8 +51,8 @@ export async function migrateDatabase(url: string, options: MigrateOptions): Pro
     try {
       return await migrateOnce(directUrl(url), before);
     } catch (error) {
-      const reason = whyAway(error);
-      if (reason === undefined) throw error;
+      if (!isDatabaseAway(error, "database")) throw error;
+      const reason = sentenceOf(error);
       if (performance.now() >= endMs) {
         const hint = "Is DATABASE_URL right, and does the database run?";
         throw new StartFailure("database_unavailable", `The database does not answer: ${reason}. ${hint}`);
@@ -62,6 +62,13 @@ export async function migrateDatabase(url: string, options: MigrateOptions): Pro
     }
     await sleep(againMs, undefined, { ...(signal && { signal }) }).catch(() => signal?.throwIfAborted());
   }
+}
+
+/** Of the driver. Refused at both addresses of a name, it has a code alone. */
+function sentenceOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.message === "" && "code" in cause ? String(cause.code) : cause.message;
 }
 
 /** `url` must reach the database itself, not a pooler in transaction mode: the lock belongs to a session. */

@@ -12,7 +12,8 @@ const awayClasses = new Set([
   "57", // shut down, starting up, cancelled by timeout
   "58", // its disk or its system
 ]);
-const lostCodes = /^(ECONN|EPIPE|ENOENT|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND)/;
+/** A name is unknown for as long as its container is down. */
+const lostCodes = /^(ECONN|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)/;
 const lostMessages =
   /connection terminated|timeout exceeded when trying to connect|client was closed|not queryable|read timeout/i;
 
@@ -27,5 +28,7 @@ export function isDatabaseAway(error: unknown, source: "database" | "anywhere"):
   if (/^[0-9A-Z]{5}$/.test(code) && "severity" in cause) {
     return awayClasses.has(code.slice(0, 2));
   }
-  return lostCodes.test(code) || lostMessages.test(cause.message);
+  // Of a socket; a certificate that is not there stays so.
+  const hasNoSocket = code === "ENOENT" && "syscall" in cause && cause.syscall === "connect";
+  return lostCodes.test(code) || hasNoSocket || lostMessages.test(cause.message);
 }
