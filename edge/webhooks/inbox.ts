@@ -16,6 +16,7 @@ import type {
 } from "../../shared/ports/edge-store.ts";
 import type { EdgeOptions } from "../edge-options.ts";
 import { planDelivery } from "./git-push.ts";
+import type { Verified } from "./resolve-secret.ts";
 import { readDelivery } from "./signature.ts";
 
 type InboxOptions = Pick<EdgeOptions, "store" | "nudge" | "log">;
@@ -23,19 +24,22 @@ type InboxOptions = Pick<EdgeOptions, "store" | "nudge" | "log">;
 export type Received =
   | { result: "settled"; status: SettledDelivery["status"] }
   | { result: "duplicate" }
-  | { result: "failed" };
+  | { result: "failed" }
+  /** Nothing is stored: it was verified by what does not hold any more. */
+  | { result: "changed" };
 
 /** Rejects only when the delivery could not be stored; from then on every failure is a row to be tried again. */
 export async function receive(
   options: InboxOptions,
   delivery: VerifiedDelivery,
   payload: unknown,
-  projects: readonly LinkedProject[],
+  { projects, lookUp }: Pick<Verified, "projects" | "lookUp">,
 ): Promise<Received> {
   const organizationIds = [...new Set(projects.map((project) => project.organizationId))].sort();
   const rows = organizationIds.length === 0 ? [null] : organizationIds;
   const ignored = ignoredBy(rows, delivery, payload, projects);
-  const claims = await options.store.inbox.claim(delivery, rows, ignored);
+  const claims = await options.store.inbox.claim(delivery, rows, ignored, lookUp);
+  if (claims === "changed") return { result: "changed" };
   if (claims.length === 0) return { result: "duplicate" };
   const results = await Promise.all(
     claims.map((claim) =>

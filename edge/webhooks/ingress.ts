@@ -6,16 +6,18 @@ import type { Context } from "hono";
 import { webHmac } from "../../shared/crypto/hmac.ts";
 import { Refusal } from "../../shared/domain/refusal.ts";
 import { createOpenedSecrets } from "../adapters/opened-secrets.ts";
+import { createRememberedProjects } from "../adapters/remembered-projects.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
 import { inBackground } from "../router/in-background.ts";
 import { namedBy } from "./git-push.ts";
 import { type Received, receive } from "./inbox.ts";
 import { providerOf, unknownProvider } from "./providers.ts";
-import { resolveTrust } from "./resolve-secret.ts";
+import { resolveTrust, resolveTrustAnew, type Verified } from "./resolve-secret.ts";
 import { readDelivery, readHeaders } from "./signature.ts";
 
 export function receiveDelivery(given: EdgeOptions): (c: Context<EdgeEnv>) => Promise<Response> {
   const opened = createOpenedSecrets(given.sealer, given.hmac ?? webHmac);
+  const keyring = { opened, remembered: createRememberedProjects() };
   return async (c) => {
     // Whatever is said about this delivery further down is said under the id of its request.
     const log = given.log.child({ requestId: c.get("requestId") });
@@ -29,19 +31,23 @@ export function receiveDelivery(given: EdgeOptions): (c: Context<EdgeEnv>) => Pr
     const { repository, payload } = readDelivery(body);
     const hookId = c.req.query("hook")?.slice(0, 64) ?? null;
     const signed = { repository, hookId, signature: headers.signature, body };
-    const verified = await orUnavailable(resolveTrust(options, opened, signed));
-    if (verified === null) {
-      options.counters?.count(401, c.get("sourceIp"));
-      noteRejection(c, options, repository);
-      throw new Refusal("unauthenticated", "invalid_signature", whyUnknown(payload));
-    }
-    if (payload === undefined)
-      throw new Refusal("validation", "malformed_json", "The body is not valid JSON.");
-
     const { deliveryId, event, kept } = headers;
-    const said = { event, repository, ...namedBy(event, payload) };
-    const delivery = { provider, deliveryId, ...said, headers: kept, body, verdict: verified.trust.by };
-    return answer(deliveryId, await orUnavailable(receive(options, delivery, payload, verified.projects)));
+    const store = async (verified: Verified | null): Promise<Received> => {
+      if (verified === null) {
+        options.counters?.count(401, c.get("sourceIp"));
+        noteRejection(c, options, repository);
+        throw new Refusal("unauthenticated", "invalid_signature", whyUnknown(payload));
+      }
+      if (payload === undefined)
+        throw new Refusal("validation", "malformed_json", "The body is not valid JSON.");
+      const said = { event, repository, ...namedBy(event, payload) };
+      const delivery = { provider, deliveryId, ...said, headers: kept, body, verdict: verified.trust.by };
+      return orUnavailable(receive(options, delivery, payload, verified));
+    };
+    const received = await store(await orUnavailable(resolveTrust(options, keyring, signed)));
+    if (received.result !== "changed") return answer(deliveryId, received);
+    const anew = await orUnavailable(resolveTrustAnew(options, keyring, signed));
+    return answer(deliveryId, await store(anew));
   };
 }
 
@@ -73,6 +79,8 @@ function answer(deliveryId: string, received: Received): Response {
       return Response.json({ success: true, deliveryId, status: "duplicate" });
     case "settled":
       return Response.json({ success: true, deliveryId, status: received.status });
+    case "changed":
+      throw notStored();
   }
 }
 
@@ -91,9 +99,13 @@ async function orUnavailable<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (cause) {
-    throw new Refusal("unavailable", "not_stored", "The delivery could not be stored. Send it again.", {
-      cause,
-      retryAfterSeconds: 30,
-    });
+    throw notStored(cause);
   }
+}
+
+function notStored(cause?: unknown): Refusal {
+  return new Refusal("unavailable", "not_stored", "The delivery could not be stored. Send it again.", {
+    ...(cause === undefined ? {} : { cause }),
+    retryAfterSeconds: 30,
+  });
 }

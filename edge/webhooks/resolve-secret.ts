@@ -6,9 +6,10 @@
 import type { Bytes } from "../../shared/crypto/bytes.ts";
 import { parseSignature, webHmac } from "../../shared/crypto/hmac.ts";
 import { limits } from "../../shared/domain/limits.ts";
-import type { HookedProject, LinkedProject, Trust } from "../../shared/ports/edge-store.ts";
+import type { HookedProject, LinkedProject, LookUp, Trust } from "../../shared/ports/edge-store.ts";
 import type { Log } from "../../shared/ports/log.ts";
 import type { OpenedSecret, OpenedSecrets } from "../adapters/opened-secrets.ts";
+import type { RememberedProjects } from "../adapters/remembered-projects.ts";
 import type { EdgeOptions } from "../edge-options.ts";
 
 export interface SignedDelivery {
@@ -23,26 +24,62 @@ export interface Verified {
   trust: Trust;
   /** For which it may act, in the order of their ids. */
   projects: LinkedProject[];
+  /** Where it was verified by what is remembered, which holds only if the database still says so. */
+  lookUp?: LookUp;
 }
 
-/** null: no secret resolves, or none of them made this signature. */
+/** What deliveries are verified with, besides the options of the edge. */
+export interface Keyring {
+  opened: OpenedSecrets;
+  remembered: RememberedProjects;
+}
+
+/** By what is remembered of the repository, where that knows the secret; else by what the database says now. */
 export async function resolveTrust(
   options: EdgeOptions,
-  opened: OpenedSecrets,
+  keyring: Keyring,
   delivery: SignedDelivery,
 ): Promise<Verified | null> {
-  const { repository, hookId, body } = delivery;
-  const signature = parseSignature(delivery.signature);
-  if (signature === null) return null;
+  const { repository, hookId } = delivery;
+  const lookUp = repository === null ? undefined : keyring.remembered.recall(repository, hookId);
+  if (lookUp === undefined) return resolveTrustAnew(options, keyring, delivery);
+  const trust = await trustIn(options, keyring, delivery, lookUp.projects);
+  if (trust === null) return resolveTrustAnew(options, keyring, delivery, lookUp);
+  return { trust, projects: actingFor(trust, lookUp.projects), lookUp };
+}
+
+/** null: no secret resolves, or none of them made this signature. `inVain`: was tried already, and did not. */
+export async function resolveTrustAnew(
+  options: EdgeOptions,
+  keyring: Keyring,
+  delivery: SignedDelivery,
+  inVain?: LookUp,
+): Promise<Verified | null> {
+  const { repository, hookId } = delivery;
   const { inbox } = options.store;
-  const hooked =
-    repository === null ? [] : await inbox.hookedProjects(repository, hookId, limits.hookedProjectsRead);
-  const trust = await trustOf(options, await secretsOf(hooked, opened, options.log), body, signature);
+  if (parseSignature(delivery.signature) === null) return null;
+  const most = limits.hookedProjectsRead;
+  const hooked = repository === null ? [] : await inbox.hookedProjects(repository, hookId, most);
+  if (inVain !== undefined && JSON.stringify(inVain.projects) === JSON.stringify(hooked)) return null;
+  const trust = await trustIn(options, keyring, delivery, hooked);
   if (trust === null) return null;
+  if (repository === null) return { trust, projects: [] };
   // As many as were asked for: there may be more of them.
-  const isAll = repository === null || hooked.length < limits.hookedProjectsRead;
-  const projects = isAll ? actingFor(trust, hooked) : await inbox.linkedProjects(repository, trust);
-  return { trust, projects };
+  if (hooked.length === most) return { trust, projects: await inbox.linkedProjects(repository, trust) };
+  keyring.remembered.keep({ repository, hookId, most, projects: hooked });
+  return { trust, projects: actingFor(trust, hooked) };
+}
+
+/** null as well where the signature is none. */
+async function trustIn(
+  options: EdgeOptions,
+  { opened }: Keyring,
+  { signature, body }: SignedDelivery,
+  hooked: readonly HookedProject[],
+): Promise<Trust | null> {
+  const given = parseSignature(signature);
+  if (given === null) return null;
+  return trustOf(options, await secretsOf(hooked, opened, options.log), body, given);
 }
 
 type Secrets = ReadonlyMap<string, { check: OpenedSecret["check"]; organizationIds: Set<string> }>;

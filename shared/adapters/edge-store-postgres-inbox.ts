@@ -15,6 +15,7 @@ import type {
   VerifiedDelivery,
 } from "../ports/edge-store.ts";
 import { claimInBatches, leaseEnd } from "./edge-store-postgres-claim.ts";
+import { hookedBy } from "./edge-store-postgres-hooked.ts";
 import { reportRejected } from "./edge-store-postgres-rejected.ts";
 import { settle } from "./edge-store-postgres-settle.ts";
 
@@ -49,16 +50,11 @@ function hookedProjects(rowsByName: RowsByName, gather: Gather): InboxStore["hoo
       sql`
         select place::int as place, project.*
         from jsonb_array_elements(${`[${distinct.join()}]`}::jsonb) with ordinality as wanted(row, place),
-          lateral (
-            select id, organization_id as "organizationId", kind, auto_deploy as "autoDeploy", branch, location,
-              sealed_webhook_secret as "sealedSecret"
-            from projects
-            where repository = wanted.row ->> 0 and deleted_at is null and deleting_at is null
-            order by coalesce(hook_id = wanted.row ->> 1, false) desc, sealed_webhook_secret is null, id
-            limit (wanted.row ->> 2)::int
-          ) as project`,
+          lateral (${hookedBy(sql`wanted.row`)}) as project`,
     );
-    return keys.map((key) => rows.filter(({ place }) => distinct[place - 1] === key));
+    return keys.map((key) =>
+      rows.flatMap(({ place, ...project }) => (distinct[place - 1] === key ? [project] : [])),
+    );
   }, limits.deliveryBatch);
   return (...wanted) => ask(wanted);
 }

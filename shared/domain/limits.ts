@@ -25,6 +25,9 @@ export const limits = {
   hmacAtOnceBytes: 65_536,
   /** Projects read before the signature holds: those of one repository may share a secret. */
   hookedProjectsRead: 64,
+  /** Repositories whose projects the edge remembers, and most projects of one: about 10 MB when full. */
+  lookUpsRemembered: 1_000,
+  projectsOfLookUp: 16,
   /** Opened hook secrets that the edge keeps at hand: about 1 MB. */
   openedSecrets: 1_000,
   /** Deliveries that share one statement: 32 bodies of the size below are 2 MiB. Larger ones go alone. */

@@ -77,12 +77,15 @@ export interface InboxStore {
    * Stores the delivery and claims it, one row an organization (null: of none). Answers the rows claimed by this call:
    * a row that is claimed or done already is left out, a failed one and one whose claim ran out are taken over. For an
    * organization in `ignored` the row is written with that outcome at once, and there is nothing left to settle.
+   * With `lookUp`, all of it only as long as `hookedProjects` would still answer the same; else "changed", and nothing
+   * is stored.
    */
   claim(
     delivery: VerifiedDelivery,
     organizationIds: readonly (string | null)[],
     ignored?: ReadonlyMap<string | null, DeliveryPlan>,
-  ): Promise<Claim[]>;
+    lookUp?: LookUp,
+  ): Promise<Claim[] | "changed">;
   /**
    * Writes the outcome of a claim together with the deployments that follow from it, all or nothing. A push that is
    * the newest deployment of its project already makes no second one, nor does one that the branch has moved on from;
@@ -125,6 +128,14 @@ export interface LinkedProject {
 
 export interface HookedProject extends LinkedProject {
   sealedSecret: string | null;
+}
+
+/** What `hookedProjects` was asked once, and what it answered. */
+export interface LookUp {
+  repository: string;
+  hookId: string | null;
+  most: number;
+  projects: readonly HookedProject[];
 }
 
 export interface VerifiedDelivery {

@@ -40,7 +40,7 @@ export const webhookWorkerd: Row = {
           ],
           notes: [
             `median ${ours.p50Ms.toFixed(1)} ms, floor ${floor.p50Ms.toFixed(1)} ms; p99 ${ours.p99Ms.toFixed(1)} and ${floor.p99Ms.toFixed(1)} ms`,
-            "three statements each of ours: the count of the source, the projects, the delivery",
+            "two statements each of ours: the count of the source, and the delivery with the check of its projects",
           ],
         };
       } finally {
