@@ -1,6 +1,6 @@
 /**
  * Hook secrets that were opened once, by place and sealed form: what the database says now decides which of them count,
- * so a changed or removed secret is never used again, and one that was moved has to open in its new place.
+ * so a changed or removed secret never counts again, and one that was moved has to open in its new place.
  */
 import { LRUCache } from "lru-cache";
 import type { Sealer } from "../../shared/crypto/seal.ts";

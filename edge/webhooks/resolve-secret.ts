@@ -40,8 +40,8 @@ export async function resolveTrust(
   keyring: Keyring,
   delivery: SignedDelivery,
 ): Promise<Verified | null> {
-  const { repository, hookId } = delivery;
-  const lookUp = repository === null ? undefined : keyring.remembered.recall(repository, hookId);
+  const { repository } = delivery;
+  const lookUp = repository === null ? undefined : keyring.remembered.recall(repository);
   if (lookUp === undefined) return resolveTrustAnew(options, keyring, delivery);
   const trust = await trustIn(options, keyring, delivery, lookUp.projects);
   if (trust === null) return resolveTrustAnew(options, keyring, delivery, lookUp);
@@ -60,14 +60,22 @@ export async function resolveTrustAnew(
   if (parseSignature(delivery.signature) === null) return null;
   const most = limits.hookedProjectsRead;
   const hooked = repository === null ? [] : await inbox.hookedProjects(repository, hookId, most);
-  if (inVain !== undefined && JSON.stringify(inVain.projects) === JSON.stringify(hooked)) return null;
+  if (inVain !== undefined && isSame(inVain.projects, hooked)) return null;
   const trust = await trustIn(options, keyring, delivery, hooked);
-  if (trust === null) return null;
-  if (repository === null) return { trust, projects: [] };
+  if (repository === null) return trust === null ? null : { trust, projects: [] };
+  if (trust === null) {
+    keyring.remembered.forget(repository);
+    return null;
+  }
+  keyring.remembered.keep({ repository, hookId, most, projects: hooked });
   // As many as were asked for: there may be more of them.
   if (hooked.length === most) return { trust, projects: await inbox.linkedProjects(repository, trust) };
-  keyring.remembered.keep({ repository, hookId, most, projects: hooked });
   return { trust, projects: actingFor(trust, hooked) };
+}
+
+/** In whatever order: the hint of a delivery changes it. */
+function isSame(some: readonly HookedProject[], others: readonly HookedProject[]): boolean {
+  return JSON.stringify([...some].sort(byId)) === JSON.stringify([...others].sort(byId));
 }
 
 /** null as well where the signature is none. */
@@ -125,7 +133,9 @@ function actingFor(trust: Trust, hooked: readonly HookedProject[]): LinkedProjec
   const acting = hooked.filter(({ sealedSecret, organizationId }) =>
     trust.by === "instance_secret" ? sealedSecret === null : trust.organizationIds.includes(organizationId),
   );
-  return acting
-    .map(({ sealedSecret: _, ...project }) => project)
-    .sort((one, other) => (one.id < other.id ? -1 : 1));
+  return acting.map(({ sealedSecret: _, ...project }) => project).sort(byId);
+}
+
+function byId(one: { id: string }, other: { id: string }): number {
+  return one.id < other.id ? -1 : 1;
 }

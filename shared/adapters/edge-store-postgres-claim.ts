@@ -46,9 +46,10 @@ export function claimInBatches(rowsByName: RowsByName, gather: Gather): InboxSto
         return [[row.key, { id, organizationId, attempt }] as const];
       }),
     );
-    const won = rows.flatMap(({ place, key }) => {
-      const claim = claimed.get(key);
-      return claim === undefined ? [] : [{ place, claim }];
+    const won = rows.flatMap(({ place, key, lookUp }) => {
+      const claim = changed.has(lookUp) ? undefined : claimed.get(key);
+      if (claim === undefined || !claimed.delete(key)) return [];
+      return [{ place, claim }];
     });
     return wanted.map((_, place) =>
       changed.has(lookUpOf[place] ?? null)
@@ -74,8 +75,7 @@ function asked(lookUp: LookUp | undefined): string {
 
 /**
  * Of copies in one batch the first one gets the row: the others came a moment later. Copies that were looked up
- * differently stand beside each other, since one may be stored and the other not; Postgres refuses the batch where both
- * hold, and each is stored by itself.
+ * differently stand beside each other, since one may hold and the other not; the statement takes the first that does.
  */
 function rowsToClaim(wanted: readonly Wanted[], lookUpOf: readonly number[]) {
   const seen = new Set<string>();
@@ -130,7 +130,7 @@ function insert(
     sql`
       with look_up as materialized (
         select place::int - 1 as place,
-          jsonb_typeof(asked) = 'null' or asked -> 3 = (
+          jsonb_typeof(asked) = 'null' or asked -> 3 is not distinct from (
             select coalesce(jsonb_agg(to_jsonb(project)), '[]') from (${hookedBy(sql`asked`)}) as project
           ) as holds
         from jsonb_array_elements(${`[${lookUps.join()}]`}::jsonb) with ordinality as each(asked, place)
@@ -142,12 +142,16 @@ function insert(
         select id, "organizationId", provider, "deliveryId", event, repository, branch, "commitSha", headers,
           substring(bodies.bytes from start for length), verdict, 1, status, reason, outcomes,
           case status when 'claimed' then ${leaseEnd} end, case status when 'ignored' then now() end
-        from jsonb_to_recordset(${encode(rows)}::jsonb) as wanted(
-          key text, "lookUp" int, start int, length int, id text, "organizationId" text, provider text, "deliveryId" text,
-          event text, repository text, branch text, "commitSha" text, headers jsonb, verdict text, status text,
-          reason text, outcomes jsonb
-        )
-        join look_up on look_up.place = "lookUp" and holds
+        from (
+          select distinct on (key) wanted.*
+          from jsonb_to_recordset(${encode(rows)}::jsonb) as wanted(
+            key text, place int, "lookUp" int, start int, length int, id text, "organizationId" text, provider text,
+            "deliveryId" text, event text, repository text, branch text, "commitSha" text, headers jsonb, verdict text,
+            status text, reason text, outcomes jsonb
+          )
+          join look_up on look_up.place = "lookUp" and holds
+          order by key, wanted.place
+        ) as wanted
         cross join (select ${sql.param(bodies)}::bytea as bytes) as bodies
         order by key
         on conflict (provider, delivery_id, (coalesce(organization_id, ''))) do update set

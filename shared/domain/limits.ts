@@ -19,15 +19,17 @@ export const limits = {
   apiPerMinute: 1_200,
   /** A shorter secret of the instance can be guessed from one signed delivery. */
   webhookSecretLength: 16,
-  /** Distinct secrets tried for one delivery: bounds the work an unsigned request can cause. */
+  /**
+   * Distinct secrets tried for one delivery, and as many again where what was remembered of them has changed: bounds the
+   * work an unsigned request can cause.
+   */
   webhookSecretsTried: 16,
   /** Bodies whose signature Node checks without a thread of its pool: 16 secrets over 64 KiB take a few milliseconds at most. */
   hmacAtOnceBytes: 65_536,
   /** Projects read before the signature holds: those of one repository may share a secret. */
   hookedProjectsRead: 64,
-  /** Repositories whose projects the edge remembers, and most projects of one: about 10 MB when full. */
+  /** Repositories whose projects the edge remembers: some 10 MB when full. */
   lookUpsRemembered: 1_000,
-  projectsOfLookUp: 16,
   /** Opened hook secrets that the edge keeps at hand: about 1 MB. */
   openedSecrets: 1_000,
   /** Deliveries that share one statement: 32 bodies of the size below are 2 MiB. Larger ones go alone. */

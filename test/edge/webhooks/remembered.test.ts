@@ -2,9 +2,12 @@
 import { randomUUID } from "node:crypto";
 import { eq } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { createPostgresEdgeStore } from "../../../shared/adapters/edge-store-postgres.ts";
 import { webhookDeliveries } from "../../../shared/db/delivery-tables.ts";
 import { projects } from "../../../shared/db/project-tables.ts";
+import { limits } from "../../../shared/domain/limits.ts";
 import { webhookSecretPlace } from "../../../shared/domain/sealed-place.ts";
+import { rowsOf as statementRows } from "../../../shared/operations/statements.ts";
 import type { LookUp } from "../../../shared/ports/edge-store.ts";
 import { seedOrganization } from "../../database.ts";
 import { edgeUnderTest, onNode, testOnNode, testSealer } from "../edge-under-test.ts";
@@ -34,9 +37,34 @@ describe("a repository that is remembered", () => {
     const projectId = await seedProject(scene);
     const edge = await edgeThatKnows();
     edge.options.store.inbox.hookedProjects = () => Promise.reject(new Error("asked"));
-    const answer = await deliver(edge, next());
+    const answer = await deliver(edge, next(), { query: "?hook=another" });
     expect(await answer.json()).toMatchObject({ success: true, status: "done" });
     expect(await deploymentsOf(scene, projectId)).toHaveLength(2);
+  });
+
+  testOnNode("sends no body on to the database any more for a secret that has changed", async () => {
+    const projectId = await seedProject(scene);
+    const edge = await edgeThatKnows();
+    await changeSecret(projectId, "another");
+    expect((await deliver(edge, next())).status).toBe(401);
+    edge.options.store.inbox.claim = () => Promise.reject(new Error("stored"));
+    expect((await deliver(edge, next())).status).toBe(401);
+  });
+
+  testOnNode("and has more projects by now than can be remembered is asked about as before", async () => {
+    await seedProject(scene);
+    const edge = await edgeThatKnows();
+    for (let more = 0; more < limits.webhookSecretsTried; more++) await seedProject(scene, { secret: null });
+    expect((await deliver(edge, next())).status).toBe(200);
+    const { claim } = edge.options.store.inbox;
+    const claimed: unknown[] = [];
+    edge.options.store.inbox.claim = async (...wanted) => {
+      const claims = await claim(...wanted);
+      claimed.push(claims);
+      return claims;
+    };
+    expect((await deliver(edge, push(scene, { ref: "refs/heads/other" }))).status).toBe(200);
+    expect(claimed).toMatchObject([[{ attempt: 1 }]]);
   });
 
   test("with an old secret is refused, and with the new one taken, from the first delivery on", async () => {
@@ -154,15 +182,22 @@ describe.runIf(onNode)("copies of one delivery in one batch", () => {
     );
   });
 
-  test("that were looked up with other hints, both right: one is stored, the other is its copy", async () => {
+  test("that were looked up with other hints, both right: the first is stored, the other is its copy, in one statement", async () => {
     const hookId = randomUUID();
     await seedProject(scene, { hookId });
     const lookUps = await Promise.all([lookUpOf(null), lookUpOf(hookId)]);
-    const { inbox } = edgeUnderTest(scene.db).options.store;
+    const named: string[] = [];
+    const { inbox } = createPostgresEdgeStore(scene.db, {
+      rowsByName: (name, statement) => {
+        named.push(name);
+        return statementRows(scene.db, statement);
+      },
+    });
     const claims = await Promise.all(
       lookUps.map((lookUp) => inbox.claim(delivery(), [scene.organizationId], undefined, lookUp)),
     );
-    expect(claims.map((each) => each.length).sort()).toEqual([0, 1]);
+    expect(claims).toMatchObject([[{ attempt: 1 }], []]);
+    expect(named).toEqual(["claim-deliveries"]);
     expect(await rowsOf(scene)).toMatchObject([{ attempts: 1 }]);
   });
 });
