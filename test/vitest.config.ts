@@ -1,10 +1,11 @@
 /**
  * Three projects: `unit` (real Postgres, no lab), `workerd` (the edge's own suites once more, in Cloudflare's runtime)
- * and `lab` (managed servers; needs an engine). All in one queue, two files at a time: what waits for a server leaves the
- * machine to the others.
+ * and `lab` (managed servers; needs an engine). All in one queue, three files at a time on two cores: what waits for a server
+ * leaves the machine to the others.
  */
 import { existsSync } from "node:fs";
 import { defineConfig } from "vitest/config";
+import { LongFirst } from "./long-first.ts";
 
 const set = (path: string) => (existsSync(new URL(path, import.meta.url)) ? [path] : []);
 
@@ -13,7 +14,8 @@ export default defineConfig({
     root: new URL(".", import.meta.url).pathname,
     globalSetup: set("./global-set-up.ts"),
     reporters: ["default"],
-    maxWorkers: 2,
+    maxWorkers: 3,
+    sequence: { sequencer: LongFirst },
     // As the platform itself starts: most of what a file imports is one library, which takes 0.8 s of the processor otherwise.
     execArgv: ["--import", new URL("../functions/quick-imports.ts", import.meta.url).href],
     // The machine of a gate stalls now and then, and these are real servers. Both runs stand in the log ("retry x1"); here
