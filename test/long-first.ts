@@ -5,7 +5,8 @@ const long = ["faults/faults.lab", "attack/argv-oracle.lab", "demo/cloud.lab", "
 
 export class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification) => long.some((name) => moduleId.includes(`/${name}.test.`));
+    const isLong = ({ moduleId }: TestSpecification) =>
+      long.some((name) => moduleId.includes(`/${name}.test.`));
     const sorted = await super.sort(files);
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
   }

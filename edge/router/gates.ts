@@ -12,6 +12,7 @@ import { Refusal } from "../../shared/domain/refusal.ts";
 import type { LimitAnswer } from "../../shared/ports/limiter.ts";
 import { foreseeRoom } from "../adapters/foreseen-room.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
+import { inTime } from "./in-time.ts";
 import { limitStream } from "./limit-stream.ts";
 import { sourceKey } from "./source-ip.ts";
 
@@ -126,7 +127,9 @@ export function limitBody(options: EdgeOptions) {
     const length = saidLength(c);
     if (length !== null && length <= (isDelivery ? limits.webhookBodyBytes : limits.jsonBodyBytes))
       return next();
-    return isDelivery ? delivery(c, next) : json(c, next);
+    if (!isDelivery) return json(c, next);
+    const readWhole = delivery(c, async () => undefined);
+    return inTime(readWhole).then(next);
   });
 }
 

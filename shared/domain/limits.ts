@@ -9,6 +9,8 @@ export const limits = {
   jsonBodyBytes: 1_048_576,
   /** Webhook bodies: "5 MB" of the spec, meant as MiB so that every 5·10⁶ body passes. */
   webhookBodyBytes: 5_242_880,
+  /** That much over a line of 700 kbit/s; git hosts give up after ten seconds. */
+  deliveryBodyMs: 60_000,
   /** POST /api/webhooks/:provider, exact, per source address (spec.md "Limits"). */
   webhookPerMinute: 120,
   /** Of the worker's shield before that count; Cloudflare allows 10 s and 60 s. Its figure is in edge/wrangler.jsonc. */

@@ -1,5 +1,9 @@
 /** Bodies and headers as hostile or odd senders make them, on both hosts (decisions.md section 5). */
-import { describe, expect, test } from "vitest";
+import { once } from "node:events";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { json } from "node:stream/consumers";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { limits } from "../../../shared/domain/limits.ts";
 import { edgeUnderTest, onNode } from "../edge-under-test.ts";
 import { deliver, deploymentsOf, openScene, push, request, rowsOf, seedProject, sha } from "./scene.ts";
 
@@ -121,5 +125,32 @@ describe("aliases", () => {
     const answer = await deliver(edge, push(scene), { event: " " });
     expect([answer.status, await answer.json()]).toMatchObject([200, { status: "ignored" }]);
     expect(await rowsOf(scene)).toMatchObject([{ reason: "no_event_header", status: "ignored" }]);
+  });
+});
+
+describe("a body that comes slowly or never ends", () => {
+  const { deliveryBodyMs } = limits;
+
+  test.each([
+    ["with a length", { "content-length": "1000" }],
+    ["in pieces", { "transfer-encoding": "chunked" }],
+  ])("%s is told so in time, and nothing is stored", async (_what, framing) => {
+    if (onNode) Object.assign(limits, { deliveryBodyMs: 300 });
+    onTestFinished(() => void Object.assign(limits, { deliveryBodyMs }));
+    const { url, headers, close } = await edgeUnderTest(scene.db).open();
+    onTestFinished(close);
+    await seedProject(scene);
+    const sending = httpRequest(`${url}/api/webhooks/git_host`, {
+      method: "POST",
+      headers: { ...headers, ...framing },
+    });
+    sending.on("error", () => undefined);
+    const dripping = setInterval(() => sending.write("{"), 50);
+    const [answer] = (await once(sending, "response")) as [IncomingMessage];
+    expect(answer.statusCode).toBe(400);
+    expect(await json(answer)).toMatchObject({ code: "body_too_slow" });
+    clearInterval(dripping);
+    sending.destroy();
+    expect(await rowsOf(scene)).toEqual([]);
   });
 });

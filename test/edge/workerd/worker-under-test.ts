@@ -1,14 +1,14 @@
 /**
  * The product's worker, which a test gives its settings with each request: one runtime serves all tests. Nothing else
- * is changed but the cap of uploads. Each edge has a shield of its own, as each test has a limiter of its own on the other host.
+ * is changed but the cap of uploads and the time of a body. Each edge has a shield of its own, as each test has a limiter of its own on the other host.
  */
 import worker from "../../../edge/worker.ts";
 import type { WorkerEnvironment } from "../../../edge/worker-environment.ts";
 import { limits } from "../../../shared/domain/limits.ts";
-import { uploadBytesOnWorkerd } from "./upload-cap.ts";
+import { deliveryBodyMsOnWorkerd, uploadBytesOnWorkerd } from "./upload-cap.ts";
 
-// 300 MB through three processes would take a minute of every run.
-Object.assign(limits, { uploadBytes: uploadBytesOnWorkerd });
+// 300 MB through three processes would take a minute of every run, and so would a minute.
+Object.assign(limits, { uploadBytes: uploadBytesOnWorkerd, deliveryBodyMs: deliveryBodyMsOnWorkerd });
 
 type Context = Parameters<typeof worker.fetch>[2];
 type Shield = { limit(options: { key: string }): Promise<{ success: boolean }> };
