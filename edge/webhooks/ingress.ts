@@ -9,7 +9,6 @@ import { createOpenedSecrets } from "../adapters/opened-secrets.ts";
 import { createRememberedProjects } from "../adapters/remembered-projects.ts";
 import type { EdgeEnv, EdgeOptions } from "../edge-options.ts";
 import { inBackground } from "../router/in-background.ts";
-import { inTime } from "../router/in-time.ts";
 import { namedBy } from "./git-push.ts";
 import { type Received, receive } from "./inbox.ts";
 import { providerOf, unknownProvider } from "./providers.ts";
@@ -27,7 +26,7 @@ export function receiveDelivery(given: EdgeOptions): (c: Context<EdgeEnv>) => Pr
     const provider = providerOf(name);
     if (provider === null) return unknownProvider(name);
 
-    const body = new Uint8Array(await inTime(c.req.raw.arrayBuffer()));
+    const body = new Uint8Array(await c.req.raw.arrayBuffer());
     const headers = await readHeaders(c.req.raw.headers, body);
     const { repository, payload } = readDelivery(body);
     const hookId = c.req.query("hook")?.slice(0, 64) ?? null;

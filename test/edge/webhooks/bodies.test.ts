@@ -131,10 +131,7 @@ describe("aliases", () => {
 describe("a body that comes slowly or never ends", () => {
   const { deliveryBodyMs } = limits;
 
-  test.each([
-    ["with a length", { "content-length": "1000" }],
-    ["in pieces", { "transfer-encoding": "chunked" }],
-  ])("%s is told so in time, and nothing is stored", async (_what, framing) => {
+  test("in pieces is told so in time, and nothing is stored", async () => {
     if (onNode) Object.assign(limits, { deliveryBodyMs: 300 });
     onTestFinished(() => void Object.assign(limits, { deliveryBodyMs }));
     const { url, headers, close } = await edgeUnderTest(scene.db).open();
@@ -142,7 +139,7 @@ describe("a body that comes slowly or never ends", () => {
     await seedProject(scene);
     const sending = httpRequest(`${url}/api/webhooks/git_host`, {
       method: "POST",
-      headers: { ...headers, ...framing },
+      headers: { ...headers, "transfer-encoding": "chunked" },
     });
     sending.on("error", () => undefined);
     const dripping = setInterval(() => sending.write("{"), 50);
