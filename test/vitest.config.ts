@@ -1,7 +1,7 @@
 /**
  * Three projects: `unit` (real Postgres, no lab), `workerd` (the edge's own suites once more, in Cloudflare's runtime)
- * and `lab` (managed servers; needs an engine). All in one queue, three files at a time on two cores: what waits for a server
- * leaves the machine to the others.
+ * and `lab` (managed servers; needs an engine). All in one queue, two files at a time: what waits for a server leaves the
+ * machine to the others. Rejected: three on two cores, where each takes half as long again and nothing is won.
  */
 import { existsSync } from "node:fs";
 import { defineConfig } from "vitest/config";
@@ -14,7 +14,7 @@ export default defineConfig({
     root: new URL(".", import.meta.url).pathname,
     globalSetup: set("./global-set-up.ts"),
     reporters: ["default"],
-    maxWorkers: 3,
+    maxWorkers: 2,
     sequence: { sequencer: LongFirst },
     // As the platform itself starts: most of what a file imports is one library, which takes 0.8 s of the processor otherwise.
     execArgv: ["--import", new URL("../functions/quick-imports.ts", import.meta.url).href],

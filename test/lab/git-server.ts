@@ -42,7 +42,9 @@ export interface LabGitServer extends GitServerDescription {
   head(owner: string, repository: string, branch?: string): Promise<string | undefined>;
   /** Runs git inside a repository, for what has no function here: tags, force-pushes, deleting a branch. */
   git(owner: string, repository: string, args: readonly string[]): Promise<string>;
-  /** Connections are taken and nothing is answered. */
+  /** Requests for this repository get no answer until the function that it answers was called; all others do. */
+  silence(owner: string, repository: string): Promise<() => Promise<void>>;
+  /** Connections are taken and nothing is answered: for a git host that a test has for itself. */
   hang(): Promise<void>;
   resume(): Promise<void>;
   /** Connections are refused. */
@@ -61,6 +63,14 @@ export interface StartGitServer {
 
 const port = 8080;
 const readyDeadlineMs = 20_000;
+
+/** Whoever opens a pipe to read it waits for a writer. */
+const silenceScript = `set -e
+cd "$1"; mv HEAD HEAD.kept; mkfifo -m 0644 HEAD`;
+const endSilenceScript = `set -e
+cd "$1"; mv HEAD HEAD.silent; mv HEAD.kept HEAD
+timeout 1 sh -c ': >HEAD.silent' || true
+rm HEAD.silent`;
 
 export async function startGitServer(options: StartGitServer): Promise<LabGitServer> {
   const { name, alias } = options;
@@ -112,6 +122,12 @@ export function attachGitServer(description: GitServerDescription): LabGitServer
     },
     head,
     git,
+    silence: async (owner, repository) => {
+      const path = pathOf(owner, repository);
+      const run = (script: string) => act("exec", name, "sh", "-c", script, "silence", path);
+      await run(silenceScript);
+      return () => run(endSilenceScript);
+    },
     hang: () => act("pause", name),
     resume: () => act("unpause", name),
     stop: () => act("stop", "-t", "1", name),

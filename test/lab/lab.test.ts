@@ -152,6 +152,23 @@ git fetch -q --depth 1 "$1" "$2"; git checkout -q FETCH_HEAD; cat a.txt; ls; rm 
     }
   });
 
+  it("can be silent about one repository alone", async () => {
+    await lab.git.createRepository("lab-test", "silent");
+    await lab.git.createRepository("lab-test", "talking");
+    const authorization = `Basic ${Buffer.from(`git:${lab.git.token}`).toString("base64")}`;
+    const ask = async (repository: string) => {
+      const url = `${lab.git.localUrl("lab-test", repository)}/info/refs?service=git-upload-pack`;
+      const answer = await fetch(url, { headers: { authorization }, signal: AbortSignal.timeout(1_500) });
+      await answer.body?.cancel();
+      return answer.status;
+    };
+    const speak = await lab.git.silence("lab-test", "silent");
+    await expect(ask("silent")).rejects.toMatchObject({ name: "TimeoutError" });
+    expect(await ask("talking")).toBe(200);
+    await speak();
+    expect(await ask("silent")).toBe(200);
+  });
+
   it("can be asked from this machine too, and branches start where they are told", async () => {
     await lab.git.createRepository("lab-test", "branches");
     const main = await lab.git.commit("lab-test", "branches", { files: { "a.txt": "one" } });
